@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+
 from llmtui.core.errors import DataError
 from llmtui.core.files import write_atomically
 from llmtui.core.runs.directory import RunDirectory
@@ -24,7 +25,7 @@ class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     started: float
     checkpoint: str | None = None
-    """Path relative to the run directory (or absolute, for a fork's parent) to continue from; None = from the beginning."""
+    """What to continue from: relative to the run directory, absolute for a fork's parent; None = the beginning."""
     from_step: int | None = None
     weights_only: bool = False
     """A fork that takes only the weights of the checkpoint: a new optimizer, schedule and step count."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+
 from llmtui.core.errors import DataError, MachineError, UsageError
 from llmtui.core.files import write_atomically
 

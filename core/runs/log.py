@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Self
 
 import msgspec
+
 from llmtui.core.runs import events
 from llmtui.core.runs.clock import boot_seconds
 

@@ -54,8 +54,15 @@ def read_state(directory: RunDirectory) -> RunState:
 
 
 def run_directories(runs: Path) -> list[RunDirectory]:
-    """All runs, oldest first (ids begin with their time)."""
-    return [RunDirectory(p) for p in sorted(runs.iterdir()) if (p / "run.json").is_file()]
+    """All runs, oldest first: ids begin with their second, `run.json` decides within one."""
+    found: list[tuple[str, int, str, Path]] = []
+    for path in runs.iterdir():
+        try:
+            written = (path / "run.json").stat().st_mtime_ns
+        except OSError:
+            continue
+        found.append((path.name[:15], written, path.name, path))
+    return [RunDirectory(entry[3]) for entry in sorted(found)]
 
 
 def find_run(runs: Path, reference: str, *, destructive: bool = False) -> tuple[RunDirectory, int | None, str]:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import msgspec
+
 from llmtui.core.files import write_atomically
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.events import RequestKind

@@ -1,0 +1,31 @@
+"""Every test has a home of its own, and leaves no process of a run behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def llmtui_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A fresh `LLMTUI_HOME`; processes that still work in it after the test are ended and fail the test."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("LLMTUI_HOME", str(home))
+    yield home
+    left = list(_processes_naming(str(home)))
+    for process in left:
+        process.kill()
+    psutil.wait_procs(left, timeout=5)
+    assert not left, f"processes left behind: {[p.pid for p in left]}"
+
+
+def _processes_naming(text: str) -> Iterator[psutil.Process]:
+    for process in psutil.process_iter(["cmdline", "status"]):
+        if process.pid == os.getpid() or process.info["status"] == psutil.STATUS_ZOMBIE:
+            continue
+        if any(text in argument for argument in process.info["cmdline"] or ()):
+            yield process
