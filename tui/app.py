@@ -1,0 +1,220 @@
+"""The Textual app: places, keys, theme. It only composes; what is shown is in `screens` and `widgets`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from llmtui.tui import terminal
+
+terminal.prepare_textual()  # Textual reads its environment when it is imported
+
+from textual.app import App  # noqa: E402
+from textual.screen import Screen  # noqa: E402
+
+from llmtui.core.errors import LlmtuiError, MachineError  # noqa: E402
+from llmtui.core.runs.directory import RunDirectory  # noqa: E402
+from llmtui.tui import keys  # noqa: E402
+from llmtui.tui.actions import Actions  # noqa: E402
+from llmtui.tui.glyphs import terminal_glyphs  # noqa: E402
+from llmtui.tui.reading import Reading  # noqa: E402
+from llmtui.tui.theme import THEME  # noqa: E402
+from llmtui.tui.widgets.pane import Drawing  # noqa: E402
+
+if TYPE_CHECKING:
+    from llmtui.tui.screens.place import Place
+
+
+def _presets() -> Screen[Any]:
+    from llmtui.tui.screens.presets import PresetsPlace
+
+    return PresetsPlace()
+
+
+def _runs() -> Screen[Any]:
+    from llmtui.tui.screens.runs import RunsPlace
+
+    return RunsPlace()
+
+
+def _run() -> Screen[Any]:
+    from llmtui.tui.screens.run import RunPlace
+
+    return RunPlace()
+
+
+class LlmtuiApp(App[None], inherit_bindings=False):
+    """The places over one home folder."""
+
+    TITLE = "llmtui"
+    ENABLE_COMMAND_PALETTE = False
+    ESCAPE_TO_MINIMIZE = False
+    BINDINGS = keys.bindings("app")
+    MODES = {"presets": _presets, "runs": _runs, "run": _run}
+    CSS = """
+    Screen { background: $background; color: $foreground; }
+    #filter { dock: bottom; height: 1; border: none; padding: 0 1; background: $panel; offset-y: -1; }
+    """
+
+    def __init__(self, home: Path, *, open_run: RunDirectory | None = None, actions: Actions | None = None) -> None:
+        colour = "NO_COLOR" not in os.environ
+        self.DEFAULT_MODE = "run" if open_run is not None else "presets"
+        super().__init__(ansi_color=None if colour else True)
+        Drawing.set_up(colour=colour, glyphs=terminal_glyphs())
+        self.register_theme(THEME)
+        self.theme = THEME.name
+        self.runs = home / "runs"
+        self.home_shown = terminal.short_path(home)
+        self.actions = actions or Actions()
+        self.reading = Reading(self.runs)
+        self._open_run = open_run
+        self.live_runs: tuple[str, ...] = ()
+
+    # --- life
+
+    def on_mount(self) -> None:
+        self.reading.start()
+        terminal.end_with_terminal(self)
+
+    def on_unmount(self) -> None:
+        self.reading.stop()
+
+    # --- places
+
+    @property
+    def place(self) -> Place | None:
+        """The place under all dialogs."""
+        from llmtui.tui.screens.place import Place
+
+        stack = self.screen_stack
+        return stack[0] if stack and isinstance(stack[0], Place) else None
+
+    def action_go(self, place: str) -> None:
+        """To a place."""
+        if place != self.current_mode:
+            self.switch_mode(place)
+
+    def open_run(self, directory: RunDirectory) -> None:
+        """To the Run place, on this run."""
+        self._open_run = directory
+        self.action_go("run")
+
+    def run_to_show(self) -> RunDirectory | None:
+        """The run that was opened last, else the newest."""
+        if self._open_run is None:
+            from llmtui.core.runs.reader import run_directories
+
+            try:
+                everything = run_directories(self.runs)
+            except OSError:
+                return None
+            self._open_run = everything[-1] if everything else None
+        return self._open_run
+
+    def forget_run(self, directory: RunDirectory) -> None:
+        """This run is gone."""
+        if self._open_run == directory:
+            self._open_run = None
+
+    # --- keys that work everywhere
+
+    def action_back(self) -> None:
+        """Places that have somewhere to go back to answer to this."""
+
+    def action_leave(self) -> None:
+        self.exit()
+
+    def action_told(self) -> None:
+        place = self.place
+        if place is not None:
+            place.say("ctrl+c stops nothing here. q leaves, runs go on; S stops a run", "warn", 8.0)
+
+    def action_help(self) -> None:
+        from llmtui.tui.screens.help import HelpDialog
+
+        place = self.place
+        if place is not None:
+            self.push_screen(HelpDialog(keys.keys_of(*place.scopes())))
+
+    def action_palette(self) -> None:
+        from llmtui.tui.screens.palette import Entry, Palette
+
+        place = self.place
+        if place is None:
+            return
+        entries = [Entry(key.help, key.shown, key.action) for key in place.palette_keys() if key.action != "palette"]
+
+        async def do(entry: Entry | None) -> None:
+            if entry is not None:
+                await self.run_action_of_table(entry.action)
+
+        self.push_screen(Palette(entries), do)
+
+    async def run_action_of_table(self, action: str) -> None:
+        """Do an action of the key table where a key would: focused pane, place, app."""
+        place = self.place
+        if place is None:
+            return
+        name = action.partition("(")[0]
+        for node in (place.focused, place, self):
+            if node is not None and hasattr(node, f"action_{name}"):
+                await self.run_action(action, default_namespace=node)
+                return
+
+    # --- a word with the user
+
+    def show_error(self, error: LlmtuiError | OSError) -> None:
+        """An error with its place and cure, until it is closed."""
+        from llmtui.tui.screens.message import MessageDialog
+
+        if isinstance(error, LlmtuiError):
+            lines = [(f"{error.place}: {error.message}" if error.place else error.message, "text")]
+            if error.hint:
+                lines += [("", "text"), (f"{Drawing.glyphs.arrow} {error.hint}", "key")]
+        else:
+            lines = [(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), "text")]
+        self.push_screen(MessageDialog("That did not work", lines, style="bad"))
+
+    def copy(self, text: str) -> None:
+        """To the clipboard of the terminal (OSC 52), and to tmux's buffer."""
+        from llmtui.core.text import safe_text
+
+        clean = safe_text(text, newlines=True)
+        self.copy_to_clipboard(clean)
+        terminal.copy_to_tmux(clean)
+        place = self.place
+        if place is not None:
+            first = clean.split("\n", 1)[0]
+            place.say(f"copied: {first}", "good", 4.0)
+
+
+def run_app(home: Path, open_run: str | None = None) -> int:
+    """Open the screen and stay until it is left.
+
+    Args:
+        home: the home folder.
+        open_run: a run to open the Run place on: as `llmtui attach` takes it.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        MachineError: this terminal cannot draw screens.
+        UsageError: there is no such run.
+    """
+    reason = terminal.cannot_draw()
+    if reason:
+        raise MachineError(reason, hint="llmtui ls, show and logs work in any terminal; or set TERM=xterm-256color")
+    directory = None
+    if open_run is not None:
+        from llmtui.core.runs.reader import find_run
+
+        directory = find_run(home / "runs", open_run)[0]
+    app = LlmtuiApp(home, open_run=directory)
+    app.run(mouse=False)
+    goes_on = terminal.what_goes_on(home / "runs")
+    if goes_on:
+        sys.stdout.write(goes_on + "\n")
+    return app.return_code or 0

@@ -1,0 +1,1 @@
+"""The places (Presets, Runs, Run, the editor) and the dialogs that open over them."""

@@ -1,0 +1,114 @@
+"""What the editor asks: the name of a copy, what becomes of unsaved changes, a look at the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from textual.binding import Binding
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input
+
+from llmtui.tui.screens.dialog import Dialog
+from llmtui.tui.widgets.editor_field import TypingField
+from llmtui.tui.widgets.pane import Line, Pane, Piece, strip_of
+
+
+class SaveAs(Dialog[str]):
+    """Answers with a name that `problem_of` has nothing against."""
+
+    BINDINGS = [Binding("escape", "close", "close", show=False)]
+    HINTS = (("enter", "save"), ("esc", "do not save"))
+    DEFAULT_CSS = "SaveAs TypingField { padding: 0 1; }"
+
+    def __init__(self, lines: Sequence[Piece], name: str, problem_of: Callable[[str], str]) -> None:
+        super().__init__()
+        self._lines = lines
+        self._name = name
+        self._problem_of = problem_of
+
+    def heading(self) -> Line:
+        return (("Save as", "title"),)
+
+    def text(self) -> Sequence[Piece]:
+        return (("", "text"), *self._lines, ("", "text"))
+
+    def fields(self) -> Iterable[Widget]:
+        yield TypingField(id="name")
+        yield _ProblemLine()
+
+    def on_mount(self) -> None:
+        self.query_one(TypingField).begin(self._name)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self.query_one(_ProblemLine).show(self._problem_of(event.value.strip()))
+
+    def on_typing_field_left(self, event: TypingField.Left) -> None:
+        if event.how == "cancel":
+            self.dismiss(None)
+            return
+        name = event.field.value.strip()
+        if event.how == "keep" and not self._problem_of(name):
+            self.dismiss(name)
+        elif event.how == "keep":
+            self.app.bell()
+
+
+class _ProblemLine(Pane, can_focus=False):
+    titled = False
+    DEFAULT_CSS = "_ProblemLine { height: 1; width: 1fr; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._text = ""
+
+    def show(self, text: str) -> None:
+        self._text = text
+        self.repaint()
+
+    def content(self, width: int, height: int) -> list[Strip]:
+        return [strip_of(((" " + self._text, "bad"),), width)] if self._text else []
+
+
+class Unsaved(Dialog[str]):
+    """Answers `save`, `drop`, or nothing (stay)."""
+
+    BINDINGS = [
+        Binding("w", "answer('save')", "save", show=False),
+        Binding("X", "answer('drop')", "drop", show=False),
+    ]
+    HINTS = (("w", "save them"), ("X", "drop them"), ("esc", "stay"))
+
+    def __init__(self, name: str, changes: int) -> None:
+        super().__init__()
+        self._name = name
+        self._changes = changes
+
+    def heading(self) -> Line:
+        return (("Unsaved changes in ", "title"), (self._name, "strong"))
+
+    def text(self) -> Sequence[Piece]:
+        lines = "1 line differs" if self._changes == 1 else f"{self._changes} lines differ"
+        return (("", "text"), (f"{lines} from the file.", "text"), ("", "text"))
+
+    def action_answer(self, answer: str) -> None:
+        self.dismiss(answer)
+
+
+class Difference(Dialog[None]):
+    """The lines that differ, with a sign before each."""
+
+    BINDINGS = [Binding("d,enter", "close", "close", show=False)]
+    HINTS = (("j k", "scroll"), ("esc", "close"))
+    WIDE = True
+
+    def __init__(self, name: str, lines: Sequence[Piece]) -> None:
+        super().__init__()
+        self._name = name
+        self._lines = lines
+
+    def heading(self) -> Line:
+        return (("Changes in ", "title"), (self._name, "strong"))
+
+    def text(self) -> Sequence[Piece]:
+        return self._lines or (("nothing is changed", "faint"),)
