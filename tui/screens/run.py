@@ -54,6 +54,10 @@ class RunBody(Widget):
     def layout(self) -> Layout:
         return self._run_layout
 
+    def rearrange(self) -> None:
+        """Place the panes anew. (A child has to ask: Textual drops only the arrangements of those above it.)"""
+        self.query_one(RunHead).refresh(layout=True)
+
     def compose(self) -> Iterable[Widget]:
         yield RunHead(id="head")
         yield ChartPane(id="chart")
@@ -154,7 +158,7 @@ class RunPlace(RunActions, inherit_bindings=False):
         body = self.query_one(RunBody)
         if gpus != body.gpus:
             body.gpus = gpus
-            body.refresh(layout=True)
+            body.rearrange()
 
     def panes(self) -> list[Pane]:
         body = self.query_one(RunBody)
@@ -168,7 +172,7 @@ class RunPlace(RunActions, inherit_bindings=False):
         body = self.query_one(RunBody)
         if pane.id in LOWER and pane.id != body.lower:
             body.lower = pane.id or LOWER[0]
-            body.refresh(layout=True)
+            body.rearrange()
         pane.focus()
         self._show()
 
@@ -179,7 +183,7 @@ class RunPlace(RunActions, inherit_bindings=False):
             body.full = None
         elif isinstance(focused, Pane) and focused.id:
             body.full = focused.id
-        body.refresh(layout=True)
+        body.rearrange()
         self._show()
 
     def action_back(self) -> None:

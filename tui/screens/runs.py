@@ -20,10 +20,10 @@ from llmtui.tui.widgets.pane import Drawing, Piece
 _COLUMNS: Final = (
     Column("run", 16, grow=True),
     Column("state", 13),
-    Column("step", 13, right=True, drop=2),
+    Column("step", 11, right=True, grow=True, drop=4),
     Column("done", 5, right=True),
     Column("it/s", 6, right=True, drop=3),
-    Column("ETA", 9, right=True, drop=1),
+    Column("ETA", 6, right=True, drop=1),
     Column("loss", 7, right=True),
     Column("age", 5, right=True),
     Column("preset", 12, grow=True, drop=5),
