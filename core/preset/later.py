@@ -1,0 +1,49 @@
+"""What the schema has and this version cannot run yet: refused with a sentence, never ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from llmtui.core.errors import Problem
+from llmtui.core.preset.schema import Preset
+
+_NOT_YET = "is valid but cannot be run by this version yet"
+_CHECKS: Final[tuple[tuple[str, Callable[[Preset], bool], str], ...]] = (
+    ("task", lambda p: p.task != "finetune", "task: finetune runs"),
+    ("gpu_split.strategy", lambda p: p.gpu_split.strategy != "single", "strategy: single runs, on one GPU or the CPU"),
+    ("gpu_split.processes", lambda p: (p.gpu_split.processes or 1) > 1, "one process runs"),
+    ("gpu_split.nodes", lambda p: p.gpu_split.nodes > 1, "one machine runs"),
+    ("gpu_split.deepspeed_config", lambda p: p.gpu_split.deepspeed_config is not None, "remove it"),
+    ("gpu_split.keep", lambda p: p.gpu_split.keep != "effective", "keep: effective runs"),
+    ("dataset.sources", lambda p: bool(p.dataset.sources), "name one source in dataset.name_or_path"),
+    ("dataset.label", lambda p: p.dataset.label is not None, "remove it"),
+    ("dataset.val", lambda p: p.dataset.val is not None, "use dataset.val_size"),
+    ("dataset.on_long", lambda p: p.dataset.on_long == "split", "use cut or drop"),
+    ("dataset.clean", lambda p: bool(p.dataset.clean), "remove it"),
+    ("training.packing", lambda p: p.training.packing, "set packing: false"),
+    ("training.recipe", lambda p: p.training.recipe != "trainer", "recipe: trainer runs"),
+    ("checkpoints.mirror", lambda p: p.checkpoints.mirror is not None, "remove it"),
+    ("checkpoints.on_full", lambda p: p.checkpoints.on_full != "continue", "on_full: continue runs"),
+    ("generation.prompts", lambda p: bool(p.generation.prompts), "use training.sample_prompts"),
+    ("sweep", lambda p: p.sweep is not None and p.task != "sweep", "remove the section"),
+    ("notify", lambda p: p.notify is not None, "remove it"),
+)  # fmt: skip
+
+
+def unsupported(preset: Preset, file: str = "preset", lines: Mapping[str, int] | None = None) -> list[Problem]:
+    """The keys whose values a later version will run, each with what runs today."""
+    lines = lines or {}
+    return [
+        Problem(file, lines.get(key) or None, key, _value(preset, key), f"{_value(preset, key)} {_NOT_YET}", cure)
+        for key, is_later, cure in _CHECKS
+        if is_later(preset)
+    ]
+
+
+def _value(preset: Preset, key: str) -> str:
+    value: Any = preset
+    for part in key.split("."):
+        value = getattr(value, part)
+    text = str(value)
+    return text if len(text) < 60 else f"{text[:57]}…"

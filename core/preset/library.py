@@ -1,0 +1,167 @@
+"""Where presets are: the user's folder, `./presets`, the bundled ones; copies and differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from llmtui.core.errors import PresetError, Problem, RefusedError, UsageError
+from llmtui.core.files import write_atomically
+from llmtui.core.home import user_presets_folder
+from llmtui.core.preset.editing import set_value
+from llmtui.core.preset.leaves import walk_leaves
+from llmtui.core.preset.reading import LoadedPreset, parse_preset
+from llmtui.core.preset.resolving import absolute
+
+Origin = Literal["user", "project", "bundled"]
+_MAX_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PresetEntry:
+    """One preset of the library. `problem` is the first thing wrong with it, empty when it is valid."""
+
+    name: str
+    origin: Origin
+    path: Path
+    description: str
+    problem: str = ""
+
+
+def bundled_folder() -> Path:
+    """The folder of the bundled presets."""
+    import llmtui.presets
+
+    return Path(next(iter(llmtui.presets.__path__)))
+
+
+def _folders() -> list[tuple[Origin, Path]]:
+    return [("user", user_presets_folder()), ("project", Path.cwd() / "presets"), ("bundled", bundled_folder())]
+
+
+def _files() -> Iterator[tuple[Origin, Path]]:
+    bundled = bundled_folder().resolve()
+    for origin, folder in _folders():
+        if not folder.is_dir() or (origin == "project" and folder.resolve() == bundled):
+            continue
+        for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
+            yield origin, path
+
+
+def list_presets() -> list[PresetEntry]:
+    """Every preset: the user's, the project's, the bundled ones; broken ones are listed with their problem."""
+    entries = []
+    for origin, path in _files():
+        try:
+            loaded = parse_preset(_read(path), path)
+            entries.append(PresetEntry(path.stem, origin, path, loaded.preset.description))
+        except PresetError as error:
+            entries.append(PresetEntry(path.stem, origin, path, "", str(error.problems[0])))
+    return entries
+
+
+def find_preset(reference: str) -> Path:
+    """The file a reference means: a path when it has a `/` or ends in .yaml, else a name in the library.
+
+    Raises:
+        UsageError: there is none; the nearest name is suggested.
+    """
+    if "/" in reference or reference.endswith((".yaml", ".yml")):
+        path = Path(reference).expanduser()
+        if not path.is_file():
+            near = get_close_matches(
+                path.name, [p.name for p in path.parent.glob("*.y*ml")] if path.parent.is_dir() else [], n=1
+            )
+            hint = f"did you mean {path.parent / near[0]}?" if near else "llmtui presets shows what there is"
+            raise UsageError(f"there is no preset file {reference}", hint=hint)
+        return path.absolute()
+    names: dict[str, Path] = {}
+    for _, path in _files():
+        names.setdefault(path.stem, path)
+    if reference in names:
+        return names[reference]
+    near = get_close_matches(reference, names, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else "llmtui presets shows what there is"
+    raise UsageError(f'there is no preset "{reference}"', hint=hint)
+
+
+def load_preset(reference: str, sets: Sequence[str] = ()) -> LoadedPreset:
+    """Find, read and check a preset.
+
+    Raises:
+        UsageError: there is no such preset.
+        PresetError: with every problem.
+    """
+    path = find_preset(reference)
+    return parse_preset(_read(path), path, sets)
+
+
+def _read(path: Path) -> str:
+    raw = path.read_bytes()[:_MAX_BYTES]
+    for encoding in ("utf-8-sig", "utf-16") if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig",):
+        try:
+            return raw.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    line = raw[: _bad_byte(raw)].count(b"\n") + 1
+    raise PresetError([Problem(path.name, line, "", "", "the file is not UTF-8", "save it as UTF-8")])
+
+
+def _bad_byte(raw: bytes) -> int:
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start
+    return 0
+
+
+def preset_path(name: str) -> Path:
+    """Where a user's preset of this name is kept.
+
+    Raises:
+        UsageError: the name cannot be a file's.
+    """
+    if not name or name.startswith((".", "-")) or any(c in name for c in "/\\\0\n\r@:") or len(name.encode()) > 80:
+        raise UsageError(f"a preset cannot be named {name!r}", hint="use letters, digits, '.', '_' and '-'")
+    return user_presets_folder() / f"{name.removesuffix('.yaml')}.yaml"
+
+
+def copy_to_user(source: str | Path, name: str, text: str | None = None) -> Path:
+    """Copy a preset (or its edited text) into the user's folder; relative paths in it are made absolute.
+
+    Raises:
+        RefusedError: there is one of this name already.
+    """
+    path = source if isinstance(source, Path) else find_preset(source)
+    target = preset_path(name)
+    if target.exists():
+        raise RefusedError(f'you have a preset "{name}" already', place=str(target), hint="choose another name")
+    written = _read(path) if text is None else text
+    loaded = parse_preset(written, path)
+    for key in ("model.name_or_path", "dataset.name_or_path", "dataset.template"):
+        section, _, field = key.partition(".")
+        value = getattr(getattr(loaded.preset, section), field)
+        if isinstance(value, str) and (moved := absolute(value, path.parent)) != value:
+            written = set_value(written, key, moved)
+    write_atomically(target, written.encode())
+    return target
+
+
+def differences(a: LoadedPreset, b: LoadedPreset) -> list[tuple[str, Any, Any]]:
+    """The keys whose values differ, with both values; a section that one side lacks gives None there."""
+    return [
+        (leaf.key, left, right)
+        for leaf in walk_leaves()
+        if (left := value_of(a, leaf.key)) != (right := value_of(b, leaf.key))
+    ]
+
+
+def value_of(loaded: LoadedPreset, key: str) -> Any:
+    """The value of a dotted key; None when its section is absent."""
+    value: Any = loaded.preset
+    for part in key.split("."):
+        value = getattr(value, part, None)
+    return value
