@@ -1,23 +1,103 @@
 """What screens can have done: the only way from a screen to processes, presets and files.
 
 One small class, so that tests can put another in its place. Every method may block and may raise
-`LlmtuiError` or `OSError`; screens call them from a thread.
+`LlmtuiError` or `OSError`; screens call them from a thread. Nothing heavy is imported before it is needed.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from llmtui.core.errors import PresetError, Problem
 from llmtui.core.runs.directory import RunDirectory
+from llmtui.tui.widgets.facts_pane import Fact
+
+if TYPE_CHECKING:
+    from llmtui.core.preset import LoadedPreset, PresetEntry
 
 StopHow = Literal["checkpoint", "now", "kill"]
+
+
+@dataclass(frozen=True, slots=True)
+class PresetDetails:
+    """A preset read: its facts, and the problems that keep it from being run."""
+
+    name: str
+    path: Path
+    facts: tuple[Fact, ...]
+    problems: tuple[Problem, ...] = ()
+    loaded: LoadedPreset | None = None
 
 
 class Actions:
     """The real ones."""
 
+    # --- presets
+
+    def presets(self) -> tuple[PresetEntry, ...]:
+        """The library."""
+        from llmtui.core.preset import list_presets
+
+        return tuple(list_presets())
+
+    def preset_details(self, path: Path) -> PresetDetails:
+        """What a preset does, whether it fits, what is wrong with it."""
+        from llmtui.core.preset import load_preset, unsupported
+        from llmtui.tui.preset_facts import facts_of, forecast_facts, problem_facts
+
+        try:
+            loaded = load_preset(str(path))
+        except PresetError as error:
+            return PresetDetails(path.stem, path, tuple(problem_facts(error.problems)), error.problems)
+        problems = tuple(unsupported(loaded.preset, path.name, loaded.lines))
+        facts = [*problem_facts(problems), *facts_of(loaded), *forecast_facts(loaded)]
+        return PresetDetails(path.stem, path, tuple(facts), problems, loaded)
+
+    def own_copy(self, entry: PresetEntry) -> Path:
+        """The user's own file of this preset, made if there is none yet."""
+        from llmtui.core.preset import copy_to_user
+        from llmtui.core.preset.library import preset_path
+
+        if entry.origin == "user":
+            return entry.path
+        own = preset_path(entry.name)
+        return own if own.exists() else copy_to_user(entry.path, entry.name)
+
+    def edit_outside(self, path: Path) -> None:
+        """Open the file in `$VISUAL`, `$EDITOR` or the first editor there is; returns when it is closed."""
+        import os
+        import shlex
+        import shutil
+        import subprocess
+
+        from llmtui.core.errors import MachineError
+
+        named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+        found = next((name for name in ("nano", "vim", "vi") if shutil.which(name)), None)
+        command = shlex.split(named) if named else [found] if found else []
+        if not command:
+            raise MachineError("no editor was found", hint="set EDITOR, or press e for the form")
+        try:
+            subprocess.run([*command, str(path)], check=False)
+        except FileNotFoundError as error:
+            raise MachineError(
+                f"the editor {command[0]} was not found", hint="set EDITOR to one that is there"
+            ) from error
+
+    def delete_preset(self, entry: PresetEntry) -> None:
+        """Remove a preset of the user's own."""
+        entry.path.unlink(missing_ok=True)
+
     # --- runs
+
+    def start_run(self, details: PresetDetails) -> RunDirectory:
+        """Start a detached run of a preset."""
+        from llmtui.core.process.launch import start_run
+
+        assert details.loaded is not None
+        return start_run(details.loaded)
 
     def checkpoint(self, directory: RunDirectory) -> None:
         """Ask for a checkpoint at the next step's end."""

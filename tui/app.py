@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from llmtui.tui import terminal
 
@@ -14,10 +15,10 @@ terminal.prepare_textual()  # Textual reads its environment when it is imported
 from textual.app import App  # noqa: E402
 from textual.screen import Screen  # noqa: E402
 
-from llmtui.core.errors import LlmtuiError, MachineError  # noqa: E402
+from llmtui.core.errors import LlmtuiError, MachineError, Problem  # noqa: E402
 from llmtui.core.runs.directory import RunDirectory  # noqa: E402
 from llmtui.tui import keys  # noqa: E402
-from llmtui.tui.actions import Actions  # noqa: E402
+from llmtui.tui.actions import Actions, PresetDetails  # noqa: E402
 from llmtui.tui.glyphs import terminal_glyphs  # noqa: E402
 from llmtui.tui.reading import Reading  # noqa: E402
 from llmtui.tui.theme import THEME  # noqa: E402
@@ -25,6 +26,8 @@ from llmtui.tui.widgets.pane import Drawing  # noqa: E402
 
 if TYPE_CHECKING:
     from llmtui.tui.screens.place import Place
+
+T = TypeVar("T")
 
 
 def _presets() -> Screen[Any]:
@@ -54,13 +57,13 @@ class LlmtuiApp(App[None], inherit_bindings=False):
     BINDINGS = keys.bindings("app")
     MODES = {"presets": _presets, "runs": _runs, "run": _run}
     CSS = """
-    Screen { background: $background; color: $foreground; }
     #filter { dock: bottom; height: 1; border: none; padding: 0 1; background: $panel; offset-y: -1; }
     """
 
     def __init__(self, home: Path, *, open_run: RunDirectory | None = None, actions: Actions | None = None) -> None:
         colour = "NO_COLOR" not in os.environ
-        self.DEFAULT_MODE = "run" if open_run is not None else "presets"
+        # Textual reads it from the instance; a first screen of another mode would be one paint too many.
+        self.DEFAULT_MODE = "run" if open_run is not None else "presets"  # type: ignore[misc]
         super().__init__(ansi_color=None if colour else True)
         Drawing.set_up(colour=colour, glyphs=terminal_glyphs())
         self.register_theme(THEME)
@@ -88,8 +91,8 @@ class LlmtuiApp(App[None], inherit_bindings=False):
         """The place under all dialogs."""
         from llmtui.tui.screens.place import Place
 
-        stack = self.screen_stack
-        return stack[0] if stack and isinstance(stack[0], Place) else None
+        places = [screen for screen in self.screen_stack if isinstance(screen, Place)]
+        return places[-1] if places else None
 
     def action_go(self, place: str) -> None:
         """To a place."""
@@ -118,9 +121,83 @@ class LlmtuiApp(App[None], inherit_bindings=False):
         if self._open_run == directory:
             self._open_run = None
 
+    # --- presets
+
+    def run_preset(self, path: Path) -> None:
+        """Show what the preset will do, and start it when that is confirmed."""
+        self._with_details(path, self._confirm_start)
+
+    def _confirm_start(self, details: PresetDetails) -> None:
+        from llmtui.tui.screens.start_run import StartDialog
+
+        def start(agreed: bool | None) -> None:
+            if agreed:
+                self._in_thread(lambda: self.actions.start_run(details), self._started)
+
+        self.push_screen(StartDialog(details), start)
+
+    def _started(self, directory: RunDirectory) -> None:
+        self.open_run(directory)
+
+    def edit_preset(self, path: Path) -> None:
+        """Open the editor on a preset that can be read."""
+
+        def edit(details: PresetDetails) -> None:
+            if details.loaded is None:
+                self.show_problems(details.name, details.problems)
+                return
+            from llmtui.tui.screens.editor import EditorScreen
+
+            self.push_screen(EditorScreen(details.loaded))
+
+        self._with_details(path, edit)
+
+    def on_editor_screen_saved(self, message: Any) -> None:
+        """The editor wrote a preset."""
+        place = self.place
+        if place is not None:
+            place.say(f"saved: {message.path}", "good")
+
+    def on_editor_screen_closed(self) -> None:
+        """Back to the presets."""
+        from llmtui.tui.screens.editor import EditorScreen
+
+        if isinstance(self.screen, EditorScreen):
+            self.pop_screen()
+
+    def on_editor_screen_run_requested(self, message: Any) -> None:
+        """The editor's preset is to be run."""
+        self.run_preset(message.path)
+
+    def _with_details(self, path: Path, then: Callable[[PresetDetails], None]) -> None:
+        self._in_thread(lambda: self.actions.preset_details(path), then)
+
+    def _in_thread(self, act: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Do something slow away from the screen; then go on, or show what went wrong."""
+
+        def work() -> None:
+            try:
+                answer = act()
+            except (LlmtuiError, OSError) as error:
+                self.call_from_thread(self.show_error, error)
+            else:
+                self.call_from_thread(then, answer)
+
+        self.run_worker(work, thread=True, exit_on_error=False)
+
+    def show_problems(self, name: str, problems: Sequence[Problem]) -> None:
+        """Everything that is wrong with a preset."""
+        from llmtui.tui.screens.message import MessageDialog
+
+        lines = []
+        for problem in problems:
+            lines.append((f"{problem.file}:{problem.line or '?'}  {problem.field}  {problem.problem}", "text"))
+            lines.append((f"  {Drawing.glyphs.arrow} {problem.cure}", "key"))
+        self.push_screen(MessageDialog(f"{name} has {len(problems)} problems", lines, style="bad"))
+
     # --- keys that work everywhere
 
-    def action_back(self) -> None:
+    def action_step_back(self) -> None:
         """Places that have somewhere to go back to answer to this."""
 
     def action_leave(self) -> None:

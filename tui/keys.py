@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from textual.binding import Binding
+    from textual.binding import BindingType
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("app", "colon,ctrl+p", ":", "palette", "all actions", "every action by name (ctrl+p too)", 91),
     Key("app", "question_mark", "?", "help", "help", "the keys that work here", 90),
     Key("app", "q", "q", "leave", "leave", "leave llmtui; runs go on without it", 92),
-    Key("app", "escape", "esc", "back", "back", "one level back", 0),
+    Key("app", "escape", "esc", "step_back", "back", "one level back", 0),
     Key("app", "tab", "tab", "next_pane", "next pane", "the next pane", 70),
     Key("app", "shift+tab", "shift+tab", "previous_pane", "previous pane", "the pane before", 0),
     Key("app", "plus", "+", "full_pane", "full pane", "the focused pane alone, and back", 71),
@@ -81,7 +81,15 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("presets", "y", "y", "copy", "copy", "copy the name", 0),
     # --- editor
     Key("editor", "enter", "enter", "edit", "edit", "type a value for the field (or switch the section)", 1),
-    Key("editor", "space,right,l", "space", "cycle(1)", "next choice", "the next choice; on and off (right and l too)", 2),
+    Key(
+        "editor",
+        "space,right,l",
+        "space",
+        "cycle(1)",
+        "next choice",
+        "the next choice; on and off (right and l too)",
+        2,
+    ),
     Key("editor", "left,h", "←", "cycle(-1)", "previous choice", "the choice before (h too)"),
     Key("editor", "x,delete", "x", "unset", "default", "back to the default: the key leaves the file", 6),
     Key("editor", "u", "u", "undo", "undo", "take the last change back", 5),
@@ -90,7 +98,14 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("editor", "n", "n", "find_next(1)", "next hit", "the next field with that name"),
     Key("editor", "N", "N", "find_next(-1)", "previous hit", "the field before with that name"),
     Key("editor", "tab,right_square_bracket", "tab", "section(1)", "next section", "the next section (] too)"),
-    Key("editor", "shift+tab,left_square_bracket", "shift+tab", "section(-1)", "section before", "the section before ([ too)"),
+    Key(
+        "editor",
+        "shift+tab,left_square_bracket",
+        "shift+tab",
+        "section(-1)",
+        "section before",
+        "the section before ([ too)",
+    ),
     Key("editor", "p", "p", "problem", "problem", "the next field with a problem", 9),
     Key("editor", "d", "d", "difference", "diff", "what changed since the file was opened", 8),
     Key("editor", "E", "E", "external_edit", "$EDITOR", "edit the text in $EDITOR, and come back", 10),
@@ -102,7 +117,9 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("field", "enter", "enter", "leave('keep')", "keep", "keep what is typed", 1),
     Key("field", "escape", "esc", "leave('cancel')", "cancel", "leave the field as it was", 2),
     Key("field", "tab,down", "tab", "leave('next')", "next", "keep it and type in the next field", 3),
-    Key("field", "shift+tab,up", "shift+tab", "leave('previous')", "previous", "keep it and type in the field before", 4),
+    Key(
+        "field", "shift+tab,up", "shift+tab", "leave('previous')", "previous", "keep it and type in the field before", 4
+    ),
     Key("field", "ctrl+u", "ctrl+u", "clear_line", "clear", "clear the field", 5),
     # --- runs
     Key("runs", "enter", "enter", "open_run", "open", "look at the run", 1),
@@ -122,7 +139,9 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("run", "D", "D", "delete", "delete", "delete the run (type its name); never a live one", 0),
     Key("run", "s", "s", "smoothing", "smoothing", "smoothing of the loss: off, 0.6, 0.9, 0.99", 3),
     Key("run", "Y", "Y", "log_scale", "log", "logarithmic loss axis, and back", 4),
-    Key("run", "h", "h", "crosshair(-1)", "crosshair", "crosshair to the left (the exact values stand in the title)", 5),
+    Key(
+        "run", "h", "h", "crosshair(-1)", "crosshair", "crosshair to the left (the exact values stand in the title)", 5
+    ),
     Key("run", "l", "l", "crosshair(1)", "crosshair right", "crosshair to the right"),
     Key("run", "H", "H", "crosshair(-10)", "crosshair 10 left", "crosshair ten to the left"),
     Key("run", "L", "L", "crosshair(10)", "crosshair 10 right", "crosshair ten to the right"),
@@ -148,7 +167,7 @@ def keys_of(*scopes: str) -> list[Key]:
     return found
 
 
-def bindings(scope: str) -> list[Binding]:
+def bindings(scope: str) -> list[BindingType]:
     """The scope's entries as Textual bindings."""
     from textual.binding import Binding
 

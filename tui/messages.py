@@ -25,7 +25,13 @@ class RunChanged(Message, bubble=False):
     a sample taken here, for a run whose supervisor takes none any more."""
 
     def __init__(
-        self, run_id: str, state: RunState, series: CurveSeries, output: tuple[str, ...], machine: Hardware | None, read_all: bool
+        self,
+        run_id: str,
+        state: RunState,
+        series: CurveSeries,
+        output: tuple[str, ...],
+        machine: Hardware | None,
+        read_all: bool,
     ) -> None:
         super().__init__()
         self.run_id = run_id

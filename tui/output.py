@@ -58,10 +58,8 @@ class OutputTail:
 def lines_of(text: str) -> list[str]:
     """Lines as a terminal would leave them: `\\r` goes back to the start of the line, backspace a step back."""
     lines = []
-    for line in text.split("\n"):
-        line = _ESCAPES.sub("", line)
-        if "\b" in line:
-            line = _backspaces(line)
+    for raw in text.split("\n"):
+        line = _backspaces(_ESCAPES.sub("", raw)) if "\b" in raw else _ESCAPES.sub("", raw)
         lines.append(safe_text(_returns(line) if "\r" in line else line))
     while lines and not lines[-1].strip():
         lines.pop()

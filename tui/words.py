@@ -54,11 +54,10 @@ def size(value: int | None) -> str:
     """Bytes in binary units: `19.2 GiB`."""
     if value is None:
         return UNKNOWN
-    amount, unit = float(value), _UNITS[0]
-    for unit in _UNITS:  # noqa: B007
-        if abs(amount) < 1024 or unit == _UNITS[-1]:
-            break
-        amount /= 1024
+    amount, power = float(value), 0
+    while abs(amount) >= 1024 and power < len(_UNITS) - 1:
+        amount, power = amount / 1024, power + 1
+    unit = _UNITS[power]
     if unit == "B":
         return f"{int(amount)} B"
     return f"{amount:.0f} {unit}" if amount >= 100 else f"{amount:.3g} {unit}"

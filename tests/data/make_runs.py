@@ -42,15 +42,26 @@ class Clock:
 class Run:
     """One run directory while it is made."""
 
-    def __init__(self, run_id: str, *, preset: str, start: float = NIGHT, description: str = "", name: str = "") -> None:
+    def __init__(
+        self, run_id: str, *, preset: str, start: float = NIGHT, description: str = "", name: str = ""
+    ) -> None:
         self.directory = RunDirectory(RUNS / run_id)
         self.clock = Clock(start)
         self.random = random.Random(run_id)
         for folder in (self.directory.attempts, self.directory.requests, self.directory.checkpoints):
             folder.mkdir(parents=True)
             (folder / ".keep").touch()
-        info = RunInfo(id=run_id, name=name or run_id[16:], preset=preset, created=start, description=description,
-                       command=["llmtui", "run", preset], host="box", user="yuki", llmtui="0.1.0")  # fmt: skip
+        info = RunInfo(
+            id=run_id,
+            name=name or run_id[16:],
+            preset=preset,
+            created=start,
+            description=description,
+            command=["llmtui", "run", preset],
+            host="box",
+            user="yuki",
+            llmtui="0.1.0",
+        )
         self.directory.info_file.write_bytes(msgspec.json.format(msgspec.json.encode(info)))
         self.directory.preset.write_text(f"description: {description or 'a test'}\ntask: finetune\n", encoding="utf-8")
         self._writers: dict[Path, log.EventWriter] = {}
@@ -63,7 +74,10 @@ class Run:
 
     def _write(self, path: Path, event: ev.EventBase) -> None:
         writer = self._writers.get(path) or self._writers.setdefault(path, log.EventWriter(path))
-        with mock.patch.object(log.time, "time", lambda: self.clock.t), mock.patch.object(log, "boot_seconds", lambda: self.clock.m):
+        with (
+            mock.patch.object(log.time, "time", lambda: self.clock.t),
+            mock.patch.object(log, "boot_seconds", lambda: self.clock.m),
+        ):
             writer.write(event)
 
     def output(self, text: str) -> None:
@@ -85,36 +99,82 @@ class Run:
         self.clock.go(9)
 
     def plan(self, total: int, *, attempt: int = 1, from_step: int = 0, **changed: Any) -> None:
-        values: dict[str, Any] = dict(
-            attempt=attempt, from_step=from_step, total_steps=total, epochs=3.0, steps_per_epoch=-(-total // 3),
-            per_device_train_batch_size=8, gradient_accumulation_steps=1, processes=1, effective_batch=8, warmup_steps=0,
-            train_rows=13_015, val_rows=2_000, trainable_parameters=4_194_304, total_parameters=6_876_176_384,
-            dtype="bfloat16", attention="sdpa", quantization="int8", device="cuda",
-        )  # fmt: skip
+        values: dict[str, Any] = {
+            "attempt": attempt,
+            "from_step": from_step,
+            "total_steps": total,
+            "epochs": 3.0,
+            "steps_per_epoch": -(-total // 3),
+            "per_device_train_batch_size": 8,
+            "gradient_accumulation_steps": 1,
+            "processes": 1,
+            "effective_batch": 8,
+            "warmup_steps": 0,
+            "train_rows": 13_015,
+            "val_rows": 2_000,
+            "trainable_parameters": 4_194_304,
+            "total_parameters": 6_876_176_384,
+            "dtype": "bfloat16",
+            "attention": "sdpa",
+            "quantization": "int8",
+            "device": "cuda",
+        }
         self.worker(ev.Plan(**(values | changed)))
         self.worker(ev.PhaseEvent(name="training", total=total))
 
-    def steps(self, first: int, last: int, *, seconds: float = 0.2, nan_at: tuple[int, ...] = (), loss_of: Any = None,
-              per_epoch: int = 100) -> None:  # fmt: skip
+    def steps(
+        self,
+        first: int,
+        last: int,
+        *,
+        seconds: float = 0.2,
+        nan_at: tuple[int, ...] = (),
+        loss_of: Any = None,
+        per_epoch: int = 100,
+    ) -> None:
         for step in range(first, last + 1):
             self.clock.go(seconds)
             loss = loss_of(step) if loss_of else 2.4 * math.exp(-step / 80) + 1.1 + self.random.gauss(0, 0.09)
             bad = "nan" if step in nan_at else ""
-            self.worker(ev.Step(step=step, epoch=round(step / per_epoch, 4), loss=None if bad else round(loss, 6),
-                                learning_rate=round(3e-4 * (1 - step / 2000), 9), grad_norm=round(0.4 + self.random.random(), 4),
-                                tokens=1200 + self.random.randrange(300), trained_tokens=1200, seconds=seconds, bad=bad))  # fmt: skip
+            self.worker(
+                ev.Step(
+                    step=step,
+                    epoch=round(step / per_epoch, 4),
+                    loss=None if bad else round(loss, 6),
+                    learning_rate=round(3e-4 * (1 - step / 2000), 9),
+                    grad_norm=round(0.4 + self.random.random(), 4),
+                    tokens=1200 + self.random.randrange(300),
+                    trained_tokens=1200,
+                    seconds=seconds,
+                    bad=bad,
+                )
+            )
 
     def evaluate(self, step: int, loss: float | None, *, seconds: float = 6.0) -> None:
         self.worker(ev.PhaseEvent(name="evaluating", total=250))
         self.clock.go(seconds)
-        self.worker(ev.Eval(step=step, loss=loss, perplexity=None if loss is None else round(math.exp(loss), 4), accuracy=0.61,
-                            rows=2000, tokens=180_000, seconds=seconds, best=True))  # fmt: skip
+        self.worker(
+            ev.Eval(
+                step=step,
+                loss=loss,
+                perplexity=None if loss is None else round(math.exp(loss), 4),
+                accuracy=0.61,
+                rows=2000,
+                tokens=180_000,
+                seconds=seconds,
+                best=True,
+            )
+        )
         self.worker(ev.PhaseEvent(name="training"))
 
     def save(self, step: int, reason: str = "save_steps") -> None:
         self.worker(ev.PhaseEvent(name="saving"))
         self.clock.go(1.4)
-        self.worker(ev.Checkpoint(step=step, path=f"checkpoints/checkpoint-{step}", bytes=51_380_224, seconds=1.4, reason=reason))
+        self.worker(
+            ev.Checkpoint(
+                step=step, path=f"checkpoints/checkpoint-{step}", bytes=51_380_224, seconds=1.4, reason=reason
+            )
+        )
         self.worker(ev.PhaseEvent(name="training"))
 
     def sample(self, step: int, index: int, prompt: str, text: str) -> None:
@@ -122,10 +182,23 @@ class Run:
 
     def hardware(self, gpus: int = 1, *, note: str = "", lost: int | None = None) -> None:
         cards = [_card(index, lost=index == lost) for index in range(gpus)]
-        self.supervisor(ev.Hardware(gpus=cards, cpu_percent=37.0, worker_cpu_percent=101.0, ram_used=21 * GIB, ram_total=64 * GIB,
-                                    worker_rss=6 * GIB, disk_free=312 * GIB, disk_total=900 * GIB, note=note))  # fmt: skip
+        self.supervisor(
+            ev.Hardware(
+                gpus=cards,
+                cpu_percent=37.0,
+                worker_cpu_percent=101.0,
+                ram_used=21 * GIB,
+                ram_total=64 * GIB,
+                worker_rss=6 * GIB,
+                disk_free=312 * GIB,
+                disk_total=900 * GIB,
+                note=note,
+            )
+        )
 
-    def end(self, state: Any, step: int, *, cause: str = "", kind: str = "", hint: str = "", code: int | None = None) -> None:
+    def end(
+        self, state: Any, step: int, *, cause: str = "", kind: str = "", hint: str = "", code: int | None = None
+    ) -> None:
         outcome: Any = state if state in ("finished", "stopped", "failed") else "failed"
         self.worker(ev.Exit(outcome=outcome, step=step, cause=cause))
         self.clock.go(1)
@@ -137,9 +210,20 @@ def _card(index: int, *, lost: bool = False) -> ev.HardwareGpu:
     if lost:
         return ev.HardwareGpu(index=index, uuid=f"GPU-{index}", name="NVIDIA A100-SXM4-80GB", lost=True)
     used = (31 + 3 * index) * GIB
-    return ev.HardwareGpu(index=index, uuid=f"GPU-{index}", name="NVIDIA A100-SXM4-80GB", used=used, total=80 * GIB, this_run=used - 2 * GIB,
-                          others=2 * GIB, utilization_gpu=97 - index, utilization_memory=60, power=388.0, power_limit=400.0,
-                          temperature=61 + index)  # fmt: skip
+    return ev.HardwareGpu(
+        index=index,
+        uuid=f"GPU-{index}",
+        name="NVIDIA A100-SXM4-80GB",
+        used=used,
+        total=80 * GIB,
+        this_run=used - 2 * GIB,
+        others=2 * GIB,
+        utilization_gpu=97 - index,
+        utilization_memory=60,
+        power=388.0,
+        power_limit=400.0,
+        temperature=61 + index,
+    )
 
 
 @contextmanager
@@ -185,8 +269,16 @@ def finished() -> None:
     """Finished on the CPU."""
     with _run("20260530-201500-demo", preset="demo", start=NIGHT - 81_900) as run:
         run.begin()
-        run.plan(240, total_parameters=3_100_000, trainable_parameters=3_100_000, dtype="float32", quantization="none", device="cpu",
-                 train_rows=1_720, val_rows=80)  # fmt: skip
+        run.plan(
+            240,
+            total_parameters=3_100_000,
+            trainable_parameters=3_100_000,
+            dtype="float32",
+            quantization="none",
+            device="cpu",
+            train_rows=1_720,
+            val_rows=80,
+        )
         run.sample(0, 0, "Where is the lighthouse?", "the the of of the")
         run.steps(1, 120)
         run.evaluate(120, 1.9)
@@ -209,9 +301,17 @@ def failed() -> None:
         run.steps(1, 37)
         run.hardware(1)
         run.worker(ev.ErrorEvent(kind="cuda_oom", message="out of GPU memory in step 38", hint="a smaller batch"))
-        run.output("Traceback (most recent call last):\n  File \"train.py\", line 3\ntorch.OutOfMemoryError: CUDA out of memory.\n")
-        run.end("failed", 37, cause="out of GPU memory in step 38: 79.1 of 80 GiB in use, 2.0 GiB of it by others",
-                kind="cuda_oom", hint="set training.per_device_train_batch_size to 4", code=1)  # fmt: skip
+        run.output(
+            'Traceback (most recent call last):\n  File "train.py", line 3\ntorch.OutOfMemoryError: CUDA out of memory.\n'
+        )
+        run.end(
+            "failed",
+            37,
+            cause="out of GPU memory in step 38: 79.1 of 80 GiB in use, 2.0 GiB of it by others",
+            kind="cuda_oom",
+            hint="set training.per_device_train_batch_size to 4",
+            code=1,
+        )
 
 
 def diverged() -> None:
@@ -243,15 +343,26 @@ def resumed() -> None:
 def hostile() -> None:
     """Names, texts and logs that other programs stumble over."""
     name = "[@click=app.quit]q[/]"
-    with _run("20260531-030000-学習テスト①-👨‍👩‍👧", preset="[/usr/bin/x]", start=NIGHT - 57_600, name=name,
-              description="[red]x[/red] \x1b]0;title\x07 [/]") as run:  # fmt: skip
+    with _run(
+        "20260531-030000-学習テスト①-👨‍👩‍👧",
+        preset="[/usr/bin/x]",
+        start=NIGHT - 57_600,
+        name=name,
+        description="[red]x[/red] \x1b]0;title\x07 [/]",
+    ) as run:
         run.begin()
         run.plan(50)
-        run.sample(0, 0, "[link=x]x[/link] \x1b[2J\x9b2J ｶﾅ", "loss=[nan] [/bad] \u202etxt.exe \x1b]52;c;cm0gLXJmIH4K\x07")
+        run.sample(
+            0, 0, "[link=x]x[/link] \x1b[2J\x9b2J ｶﾅ", "loss=[nan] [/bad] \u202etxt.exe \x1b]52;c;cm0gLXJmIH4K\x07"
+        )
         run.steps(1, 20)
         run.worker(ev.WarningEvent(code="[/x]", text="[bold]not bold[/bold] \x1b[31mred\x1b[0m torch.Size([4, 32])"))
-        run.output("path [/usr/bin/x] done\nloss=[nan]\n[red]x\n[/]\n[@click=app.quit]q[/]\ntorch.Size([4, 32])\n[INFO|trainer.py:1] ok\n")
-        run.output("\x1b]52;c;cm0gLXJmIH4K\x07\x1b[2J\x1b]0;owned\x07\x9b31mC1\x1b[6n\x00\x07bell 進捗 100%|██| ｶﾅ 👨‍👩‍👧\n")
+        run.output(
+            "path [/usr/bin/x] done\nloss=[nan]\n[red]x\n[/]\n[@click=app.quit]q[/]\ntorch.Size([4, 32])\n[INFO|trainer.py:1] ok\n"
+        )
+        run.output(
+            "\x1b]52;c;cm0gLXJmIH4K\x07\x1b[2J\x1b]0;owned\x07\x9b31mC1\x1b[6n\x00\x07bell 進捗 100%|██| ｶﾅ 👨‍👩‍👧\n"
+        )
         run.end("failed", 20, cause="boom [/x] \x1b[2J [@click=app.quit]q[/]", kind="python", hint="[/]", code=1)
 
 

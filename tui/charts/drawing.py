@@ -86,9 +86,7 @@ def _visible(series: CurveSeries, view: ChartView) -> tuple[int, int]:
     return first, last
 
 
-def _extremes(
-    data: ChartData, series: CurveSeries, first: int, last: int, log: bool
-) -> tuple[float, float, bool]:
+def _extremes(data: ChartData, series: CurveSeries, first: int, last: int, log: bool) -> tuple[float, float, bool]:
     """Lowest and highest loss of the window, and whether a log axis hides some."""
     low, high = series.raw.extremes(first, last)
     begin, end = series.step[first], series.step[last - 1]

@@ -39,7 +39,7 @@ class Series:
         for a, b in edges:
             finite = _finite(self.values[a:b])
             if finite:
-                low, high = min(low, min(finite)), max(high, max(finite))
+                low, high = min(low, *finite), max(high, *finite)
         return low, high
 
 

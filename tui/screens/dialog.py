@@ -54,12 +54,19 @@ class DialogText(TextPane):
 class Dialog(ModalScreen[Answer], inherit_bindings=False):
     """`esc` closes it without an answer."""
 
-    BINDINGS = [Binding("escape,q", "close", "close", show=False), Binding("ctrl+c", "close", "close", show=False, priority=True)]
+    BINDINGS = [
+        Binding("escape,q", "close", "close", show=False),
+        Binding("ctrl+c", "close", "close", show=False, priority=True),
+    ]
     DEFAULT_CSS = """
     Dialog { align: center middle; background: transparent; }
-    Dialog > #box { width: 72; max-width: 100%; height: auto; max-height: 100%; padding: 0 1; background: $background; border: round $primary; }
+    Dialog > #box {
+        width: 72; max-width: 100%; height: auto; max-height: 100%;
+        padding: 0 1; background: $background; border: round $primary;
+    }
     Dialog.-ascii > #box { border: ascii $primary; }
     Dialog > #box.-wide { width: 100; }
+    Dialog Input { background: $panel; padding: 0 1; }
     """
     HINTS: Sequence[tuple[str, str]] = (("esc", "close"),)
     WIDE = False
@@ -76,9 +83,12 @@ class Dialog(ModalScreen[Answer], inherit_bindings=False):
         """Widgets between text and keys."""
         return ()
 
+    def mark_ascii(self) -> None:
+        """Borders that this terminal can show."""
+        self.set_class(not Drawing.glyphs.braille, "-ascii")
+
     def compose(self) -> ComposeResult:
-        if not Drawing.glyphs.braille:
-            self.add_class("-ascii")
+        self.mark_ascii()
         with Vertical(id="box", classes="-wide" if self.WIDE else ""):
             yield DialogText(self.heading(), self.text())
             yield from self.fields()

@@ -26,7 +26,9 @@ class FilteredPlace(Place, inherit_bindings=False):
         for field in self.query(Input):
             field.focus()
             return
-        field = Input(value=self.filter_text, placeholder="filter: every word must be in the row", id="filter", compact=True)
+        field = Input(
+            value=self.filter_text, placeholder="filter: every word must be in the row", id="filter", compact=True
+        )
         self.mount(field, before=self.query_one(Footer))
         field.focus()
         self.say("enter keeps the filter, esc clears it", "faint", 60.0)
@@ -55,7 +57,7 @@ class FilteredPlace(Place, inherit_bindings=False):
         self.query("#filter").remove()
         panes = self.panes()
         if panes:
-            panes[0].focus()
+            self.set_focus(panes[0])
         self.say("", "text", 0.01)
         self.show_keys()
 

@@ -34,7 +34,6 @@ class Palette(Dialog[Entry]):
         Binding("down,ctrl+n", "move(1)", "down", show=False, priority=True),
         Binding("up", "move(-1)", "up", show=False, priority=True),
     ]
-    DEFAULT_CSS = "Palette Input { border: none; height: 1; padding: 0 1; background: $panel; }"
     HINTS = (("type", "to find"), ("enter", "do it"), ("esc", "close"))
 
     def __init__(self, entries: Sequence[Entry]) -> None:
@@ -48,7 +47,7 @@ class Palette(Dialog[Entry]):
         return ()
 
     def fields(self) -> Iterable[Widget]:
-        yield Input()
+        yield Input(compact=True)
         pane = ListPane((Column("", 30, grow=True), Column("", 8, grow=True, drop=1)))
         pane.titled = False
         pane.can_focus = False

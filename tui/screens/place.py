@@ -41,7 +41,7 @@ class Place(Screen[None], inherit_bindings=False):
     def on_mount(self) -> None:
         panes = self.panes()
         if panes:
-            panes[0].focus()
+            self.set_focus(panes[0])
         self.show_keys()
 
     # --- keys
@@ -93,7 +93,7 @@ class Place(Screen[None], inherit_bindings=False):
         if not panes:
             return
         at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1 if by > 0 else 0)
-        panes[(at + by) % len(panes)].focus()
+        self.set_focus(panes[(at + by) % len(panes)])
 
     def action_full_pane(self) -> None:
         """Places with more than one pane answer to this."""

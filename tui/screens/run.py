@@ -83,7 +83,7 @@ class RunPlace(RunActions, inherit_bindings=False):
         yield RunBody()
 
     def on_mount(self) -> None:
-        self.query_one(ChartPane).focus()
+        self.set_focus(self.query_one(ChartPane))
         self.show_keys()
 
     # --- what it shows
@@ -162,7 +162,7 @@ class RunPlace(RunActions, inherit_bindings=False):
 
     def panes(self) -> list[Pane]:
         body = self.query_one(RunBody)
-        return [self.query_one(f"#{name}", Pane) for name in (body.full and [body.full] or PANES)]
+        return [self.query_one(f"#{name}", Pane) for name in ([body.full] if body.full else PANES)]
 
     def _step(self, by: int) -> None:
         """To the next pane; in the shared slot it becomes the one that is shown."""
@@ -173,7 +173,7 @@ class RunPlace(RunActions, inherit_bindings=False):
         if pane.id in LOWER and pane.id != body.lower:
             body.lower = pane.id or LOWER[0]
             body.rearrange()
-        pane.focus()
+        self.set_focus(pane)
         self._show()
 
     def action_full_pane(self) -> None:
@@ -186,7 +186,7 @@ class RunPlace(RunActions, inherit_bindings=False):
         body.rearrange()
         self._show()
 
-    def action_back(self) -> None:
+    def action_step_back(self) -> None:
         """Out of the full pane, off the crosshair, back to the runs."""
         chart = self.query_one(ChartPane)
         if self.query_one(RunBody).full is not None:

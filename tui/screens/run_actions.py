@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llmtui.core.errors import LlmtuiError
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.state import RESUMABLE_STATES, RunState
@@ -36,7 +38,10 @@ class RunActions(Place, inherit_bindings=False):
         chosen = self._living("take a checkpoint of")
         if chosen is not None:
             directory, state = chosen
-            self._do(lambda: self.llmtui.actions.checkpoint(directory), f"checkpoint asked of {state.info.name}: saved at the next step's end")
+            self._do(
+                lambda: self.llmtui.actions.checkpoint(directory),
+                f"checkpoint asked of {state.info.name}: saved at the next step's end",
+            )
 
     def action_stop_menu(self) -> None:
         from llmtui.tui.screens.stop_menu import StopMenu
@@ -125,9 +130,8 @@ class RunActions(Place, inherit_bindings=False):
             return None
         return directory, state
 
-    def _do(self, act: object, said: str) -> None:
+    def _do(self, act: Callable[[], object], said: str) -> None:
         """Do it away from the screen's thread; say how it went, or why it did not."""
-        assert callable(act)
 
         def work() -> None:
             try:

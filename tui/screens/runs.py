@@ -35,7 +35,7 @@ _SORTS: Final[tuple[tuple[str, Callable[[RunRow], Any]], ...]] = (
     ("by state", lambda row: _STATE_ORDER.get(row.state.state if row.state else "damaged", 9)),
     ("by loss", lambda row: row.state.last_loss if row.state and row.state.last_loss is not None else float("inf")),
 )
-_STATE_ORDER: Final = {
+_STATE_ORDER: Final[dict[str, int]] = {
     "running": 0, "stopping": 1, "starting": 2, "queued": 3, "failed": 4, "interrupted": 5, "stopped": 6, "finished": 7,
 }  # fmt: skip
 
@@ -92,7 +92,12 @@ class RunsPlace(FilteredPlace, RunActions, inherit_bindings=False):
             return ("", "reading the runs …")
         if self._rows:
             return ("", "no run contains this; esc clears the filter")
-        return ("", "No run yet.", "1 goes to the presets: choose one there and press r.", "Or in a shell: llmtui run demo")
+        return (
+            "",
+            "No run yet.",
+            "1 goes to the presets: choose one there and press r.",
+            "Or in a shell: llmtui run demo",
+        )
 
     # --- keys
 
@@ -134,7 +139,18 @@ def _cells(row: RunRow, now_t: float) -> tuple[Piece, ...]:
     if state is None:
         damaged = (f"{glyphs.states['damaged']} damaged", "state_damaged")
         unknown: Piece = (words.UNKNOWN, "faint")
-        return ((row.id, "text"), damaged, unknown, unknown, unknown, unknown, unknown, unknown, unknown, (row.problem, "bad"))
+        return (
+            (row.id, "text"),
+            damaged,
+            unknown,
+            unknown,
+            unknown,
+            unknown,
+            unknown,
+            unknown,
+            unknown,
+            (row.problem, "bad"),
+        )
     known = bool(state.curve.length or state.plan)
     moving = state.alive and not state.final
     age = (state.ended_t if state.final else None) or state.info.created

@@ -17,13 +17,12 @@ class TypeName(Dialog[bool]):
 
     BINDINGS = [Binding("escape", "close", "close", show=False)]
     HINTS = (("enter", "delete"), ("esc", "keep it"))
-    DEFAULT_CSS = "TypeName Input { border: none; height: 1; padding: 0 1; background: $panel; }"
 
     def __init__(self, title: str, lines: Sequence[str], name: str) -> None:
         super().__init__()
         self._title = title
         self._lines = lines
-        self._name = name
+        self._wanted = name
 
     def heading(self) -> Line:
         return ((self._title, "title"),)
@@ -33,17 +32,17 @@ class TypeName(Dialog[bool]):
             ("", "text"),
             *((line, "text") for line in self._lines),
             ("", "text"),
-            (f"Type its name to delete it: {self._name}", "warn"),
+            (f"Type its name to delete it: {self._wanted}", "warn"),
         )
 
     def fields(self) -> Iterable[Widget]:
-        yield Input()
+        yield Input(compact=True)
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        if event.value.strip() in (self._name, visible(self._name)):
+        if event.value.strip() in (self._wanted, visible(self._wanted)):
             self.dismiss(True)
             return
         self.query_one(Input).value = ""

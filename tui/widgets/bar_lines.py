@@ -26,7 +26,7 @@ class Header(Pane, can_focus=False):
     def content(self, width: int, height: int) -> list[Strip]:
         left: list[Piece] = [(" llmtui ", "strong")]
         for name, label in PLACES:
-            here = name == self._place
+            here = name == ("presets" if self._place == "editor" else self._place)
             shown = f"[{label}]" if here and not Drawing.palette.colour else f" {label} "
             left.append((shown, "place" if here else "faint"))
         room = width - width_of(left) - 2

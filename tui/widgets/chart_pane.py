@@ -106,7 +106,9 @@ class ChartPane(Pane):
         left: list[Piece] = [("Loss", "title")]
         dot = f" {Drawing.glyphs.dot} "
         smoothing = self.smoothing
-        left.append((dot + (f"smoothed {smoothing:g}" if smoothing else "not smoothed"), "smooth" if smoothing else "faint"))
+        left.append(
+            (dot + (f"smoothed {smoothing:g}" if smoothing else "not smoothed"), "smooth" if smoothing else "faint")
+        )
         if self.view.log:
             left.append((dot + "log", "title"))
         if self.following:
@@ -115,7 +117,7 @@ class ChartPane(Pane):
             left.append((dot, "faint"))
             left.append((f"{Drawing.glyphs.eval_point} eval", "eval"))
         if values := self.crosshair_values():
-            return [*left[:1], *left[2:3]], [(values, "crosshair")]
+            return left[:1], [(values, "crosshair")]
         return left, self._values()
 
     def _values(self) -> list[Piece]:
@@ -150,8 +152,9 @@ class ChartPane(Pane):
             blank = [strip_of((), width)] * max(0, (height - 1) // 2)
             return [*blank, strip_of(((" " * max(0, (width - cell_len(text)) // 2) + text, "faint"),), width)]
         view = self._window()
-        drawn = (id(series.curve.loss), series.length, series.smooth is None, series.smoothing, self.data.evals, self.data.bad,
-                 self.data.total_steps, self.data.final, view, width, height)  # fmt: skip
+        data = self.data
+        drawn: tuple[object, ...] = (id(series.curve.loss), series.length, series.smooth is None, series.smoothing)
+        drawn += (data.evals, data.bad, data.total_steps, data.final, view, width, height)
         if drawn != self._drawn or self._picture is None:
             self._picture, self._drawn = draw(self.data, view, width, height, Drawing.glyphs), drawn
             self._rows = [strip_of(_runs(row), width) for row in self._picture.rows]

@@ -36,7 +36,7 @@ class ListPane(Pane):
     """Rows with a cursor that stays on its row when rows are sorted, filtered or added."""
 
     BINDINGS = keys.bindings("list")
-    SCOPES = ("list",)
+    SCOPES: tuple[str, ...] = ("list",)
 
     class Moved(Message):
         """The cursor stands on another row (or the row is gone: key None)."""
@@ -54,9 +54,9 @@ class ListPane(Pane):
         super().__init__(id=id)
         self.columns = tuple(columns)
         self.rows: tuple[Row, ...] = ()
-        self.heading: Line = ()
-        self.note: Line = ()
-        self.empty: Sequence[str] = ()
+        self.heading: Line = []
+        self.note: Line = []
+        self.empty: tuple[str, ...] = ()
         self._cursor = 0
         self._top = 0
 
@@ -143,9 +143,9 @@ class ListPane(Pane):
         for column, (text, style), width in zip(self.columns, cells, widths, strict=True):
             if width <= 0:
                 continue
-            text = cut(text, width)
-            blank = " " * (width - cell_len(text))
-            pieces.append((blank + text + "  " if column.right else text + blank + "  ", style))
+            shown = cut(text, width)
+            blank = " " * (width - cell_len(shown))
+            pieces.append((blank + shown + "  " if column.right else shown + blank + "  ", style))
         return pieces
 
     def _widths(self, room: int) -> list[int]:

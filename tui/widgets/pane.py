@@ -56,7 +56,11 @@ def cut(text: str, width: int) -> str:
     text = visible(text)
     if cell_len(text) <= width:
         return text
-    return set_cell_size(text, width - 1).rstrip() + Drawing.glyphs.ellipsis if width > 1 else set_cell_size(text, max(0, width))
+    return (
+        set_cell_size(text, width - 1).rstrip() + Drawing.glyphs.ellipsis
+        if width > 1
+        else set_cell_size(text, max(0, width))
+    )
 
 
 def strip_of(line: Line, width: int, ground: str = _GROUND) -> Strip:
@@ -65,8 +69,8 @@ def strip_of(line: Line, width: int, ground: str = _GROUND) -> Strip:
     base = palette.ground + palette[ground]
     segments: list[Segment] = []
     room = width
-    for text, style in line:
-        text = visible(text)
+    for raw, style in line:
+        text = visible(raw)
         cells = cell_len(text)
         if cells > room:
             text, cells = set_cell_size(text, room), room

@@ -85,7 +85,8 @@ def _warning_line(event: ev.WarningEvent | ev.Answer | ev.BatchSize) -> Piece:
         return f"{when}  {event.text}  ({event.code})", "warn"
     if isinstance(event, ev.BatchSize):
         per, times = event.per_device_train_batch_size, Drawing.glyphs.times
-        return f"{when}  batch is now {per} {times} {event.gradient_accumulation_steps} from step {event.step:,}: {event.cause}", "warn"
+        batch = f"{per} {times} {event.gradient_accumulation_steps}"
+        return f"{when}  batch is now {batch} from step {event.step:,}: {event.cause}", "warn"
     done = "done" if event.accepted else "refused"
     return f"{when}  {event.request.replace('_', ' ')}: {done}{': ' + event.text if event.text else ''}", "text"
 

@@ -11,7 +11,8 @@ from llmtui.core.runs.state import RunState
 from llmtui.tui import words
 from llmtui.tui.health import Finding, health
 from llmtui.tui.widgets.bars import bar
-from llmtui.tui.widgets.pane import Drawing, Line, Pane, Piece, strip_of, width_of
+from llmtui.tui.widgets.pane import Drawing, Line, Pane, Piece, cut, strip_of, width_of
+from llmtui.tui.widgets.text_pane import wrap
 
 PHASE_WORDS: Final = {
     "downloading": ("downloading", "bytes"),
@@ -69,8 +70,14 @@ def state_pieces(state: RunState) -> list[Piece]:
 def head_lines(state: RunState, width: int, read_all: bool = True, now_t: float | None = None) -> list[Line]:
     """The lines below the title, the most important first."""
     now = time.time() if now_t is None else now_t
-    lines = [_progress(state, width), _speeds(state, width, now), _phase_or_cause(state, width, read_all, now)]
+    lines: list[Line] = [_progress(state, width), _speeds(state, width, now)]
+    if state.final and read_all:
+        lines += _cause(state, width)
+    else:
+        lines.append(_phase(state, width, read_all))
     findings = health(state)
+    if len(lines) > 3 and not any(finding.severity == "bad" for finding in findings):
+        return lines
     if findings:
         lines.append(_finding_line(findings))
     elif state.plan is not None:
@@ -114,8 +121,9 @@ def _speeds(state: RunState, width: int, now: float) -> list[Piece]:
 def _time_left(state: RunState, width: int, now: float) -> list[Piece]:
     arrow = Drawing.glyphs.arrow
     if state.final:
-        spent = None if state.started_t is None or state.ended_t is None else max(0.0, state.ended_t - state.started_t)
-        return [("took ", "faint"), (words.duration(spent), "text"), (f", ended {words.clock(state.ended_t, now)}", "faint")]
+        ended = state.ended_t or state.last_t
+        spent = None if state.started_t is None or ended is None else max(0.0, ended - state.started_t)
+        return [("took ", "faint"), (words.duration(spent), "text"), (f", ended {words.clock(ended, now)}", "faint")]
     if state.eta is None:
         return [("ETA ", "faint"), (words.UNKNOWN, "text")]
     pieces: list[Piece] = [
@@ -128,14 +136,14 @@ def _time_left(state: RunState, width: int, now: float) -> list[Piece]:
     return pieces
 
 
-def _phase_or_cause(state: RunState, width: int, read_all: bool, now: float) -> list[Piece]:
+def _phase(state: RunState, width: int, read_all: bool) -> list[Piece]:
     if not read_all:
         return [(f" reading the history … {state.step:,} steps so far", "busy")]
-    if state.final:
-        return _cause(state)
     phase = state.phase
     if phase is None:
-        text = state.cause or {"queued": "waiting for its GPUs", "starting": "the worker is starting"}.get(state.state, "")
+        text = state.cause or {"queued": "waiting for its GPUs", "starting": "the worker is starting"}.get(
+            state.state, ""
+        )
         return [(" " + text, "busy")]
     name, unit = PHASE_WORDS.get(phase.name, (phase.name, ""))
     since = words.duration(max(0.0, state.now_m - phase.since_m))
@@ -143,7 +151,9 @@ def _phase_or_cause(state: RunState, width: int, read_all: bool, now: float) -> 
     if phase.name != "training" and (phase.total or phase.done):
         left.append((f" {_amount(phase.done, unit)}", "text"))
         if phase.total:
-            left.append((f" of {_amount(phase.total, unit)} {'' if unit == 'bytes' else unit} ".replace("  ", " "), "text"))
+            left.append(
+                (f" of {_amount(phase.total, unit)} {'' if unit == 'bytes' else unit} ".replace("  ", " "), "text")
+            )
             left += bar(((min(1.0, phase.done / phase.total), "bar_run"),), 12)
     if phase.text:
         left.append((f" {Drawing.glyphs.dot} {phase.text}", "faint"))
@@ -160,17 +170,29 @@ def _amount(value: int, unit: str) -> str:
     return words.size(value) if unit == "bytes" else f"{value:,}"
 
 
-def _cause(state: RunState) -> list[Piece]:
-    pieces: list[Piece] = []
-    if state.cause:
-        pieces.append((f" {state.cause}", "bad" if state.state == "failed" else "text"))
-    elif state.result is not None:
-        pieces.append((f" result: {state.result.path}/ from step {state.result.step:,}", "good"))
-    if state.hint:
-        pieces.append((f"  {Drawing.glyphs.arrow} {state.hint}", "key"))
-    elif state.state in ("stopped", "interrupted"):
-        pieces.append((f"  {Drawing.glyphs.arrow} R resumes it", "key"))
-    return pieces
+def _cause(state: RunState, width: int) -> list[list[Piece]]:
+    """Why it ended, and what to do about it: one line where it fits, else two."""
+    cause, style = state.cause, "bad" if state.state == "failed" else "text"
+    if not cause and state.result is not None:
+        cause, style = f"result: {state.result.path}/ from step {state.result.step:,}", "good"
+    hint = state.hint
+    if state.state in ("stopped", "interrupted") or hint.startswith("llmtui resume"):
+        hint = "R resumes it"
+    hint = f"{Drawing.glyphs.arrow} {hint}" if hint else ""
+    whole: list[Piece] = [(f" {cause}  ", style), (hint, "key")]
+    if width_of(whole) <= width:
+        return [whole]
+    parts = wrap(cause, max(10, width - 2))
+    lines: list[list[Piece]] = [[(f" {part}", style)] for part in parts[:2]]
+    if hint:
+        room = width - width_of(lines[-1]) - 3
+        if len(lines) == 1:
+            lines.append([(f" {hint}", "key")])
+        elif room >= 10:
+            lines[-1] = [*lines[-1], ("  " + cut(hint, room), "key")]
+        else:
+            lines[-1] = [(" " + cut(parts[1], width - len(hint) - 4), style), ("  " + cut(hint, width // 2), "key")]
+    return lines
 
 
 def _finding_line(findings: list[Finding]) -> list[Piece]:
@@ -190,7 +212,5 @@ def _plan_line(state: RunState) -> list[Piece]:
     batch = f"batch {plan.per_device_train_batch_size} {times} {plan.gradient_accumulation_steps}"
     if plan.processes > 1:
         batch += f" {times} {plan.processes}"
-    return [
-        (f" {plan.train_rows:,} rows{dot}{batch} = {plan.effective_batch}{dot}{plan.dtype}"
-         f"{dot}{words.short_count(plan.trainable_parameters)} of {words.short_count(plan.total_parameters)} trained", "faint")
-    ]  # fmt: skip
+    trained = f"{words.short_count(plan.trainable_parameters)} of {words.short_count(plan.total_parameters)} trained"
+    return [(f" {plan.train_rows:,} rows{dot}{batch} = {plan.effective_batch}{dot}{plan.dtype}{dot}{trained}", "faint")]

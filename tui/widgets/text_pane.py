@@ -17,11 +17,11 @@ class TextPane(Pane):
     """Lines of one style each, wrapped to the width of the pane."""
 
     BINDINGS = keys.bindings("text")
-    SCOPES = ("text",)
+    SCOPES: tuple[str, ...] = ("text",)
 
     def __init__(self, *, follow: bool = False, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.heading: Line = ()
+        self.heading: Line = []
         self.lines: tuple[Piece, ...] = ()
         self.empty = ""
         self.following = follow
@@ -94,10 +94,9 @@ class TextPane(Pane):
 def wrap(text: str, width: int) -> list[str]:
     """Parts of at most `width` cells, broken at spaces where there are some. Line ends in the text count."""
     parts: list[str] = []
-    for line in text.split("\n"):
-        if len(line) > _LONGEST_LINE:
-            line = f"{line[:_LONGEST_LINE]} … ({len(line) - _LONGEST_LINE:,} characters more)"
-        line = visible(line)
+    for raw in text.split("\n"):
+        more = len(raw) - _LONGEST_LINE
+        line = visible(raw if more <= 0 else f"{raw[:_LONGEST_LINE]} … ({more:,} characters more)")
         if cell_len(line) <= width:
             parts.append(line)
             continue
@@ -114,14 +113,9 @@ def _wrap_line(line: str, width: int) -> list[str]:
             continue
         if current.strip():
             parts.append(current.rstrip())
-        current, used = "", 0
-        word = word.lstrip() if parts else word
-        cells = cell_len(word)
-        if cells > width:
-            *whole, word = chop_cells(word, width)
-            parts += whole
-            cells = cell_len(word)
-        current, used = word, cells
+        *whole, current = chop_cells(word.lstrip() if parts else word, width) or [""]
+        parts += whole
+        used = cell_len(current)
     if current.strip():
         parts.append(current.rstrip())
     return parts or [""]
