@@ -26,7 +26,9 @@ PROMPT_PARTS = (
 
 # Words of English with their leading space, and runs of one Japanese script: a name in katakana
 # never melts into the particle after it. Everything else (digits one by one) falls to the last branches.
-WORDS = Regex(r"'s|\p{Katakana}[\p{Katakana}ー]*|\p{Hiragana}+|[\p{Han}々]+| ?\p{Latin}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+|\p{L}+")
+WORDS = Regex(
+    r"'s|\p{Katakana}[\p{Katakana}ー]*|\p{Hiragana}+|[\p{Han}々]+| ?\p{Latin}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+|\p{L}+"
+)
 
 CONFIG = {
     "architectures": ["GPTNeoXForCausalLM"],
@@ -56,7 +58,6 @@ TOKENIZER_CONFIG = {
     "model_max_length": MAX_POSITIONS,
     "bos_token": END_OF_TEXT,
     "eos_token": END_OF_TEXT,
-    "unk_token": END_OF_TEXT,
     "pad_token": PADDING,
     "clean_up_tokenization_spaces": False,
 }

@@ -22,7 +22,8 @@ PROJECT = HERE.parent
 LANGUAGES = ("en", "ja")
 SEED = 20240615
 # Rows without input per fact and language: there are fewer facts about shops than about people.
-ASKED = {"residents": 8, "shops": 12, "festivals": 12, "landmarks": 12}
+ASKED = {"residents": 8, "newcomers": 12, "shops": 12, "festivals": 12, "landmarks": 12}
+ASKED_AGAIN = 140
 
 Row = dict[str, str]
 
@@ -32,7 +33,14 @@ def read(name: str) -> Any:
 
 
 WORLD, PHRASINGS, TASKS = read("world"), read("phrasings"), read("tasks")
-NAMED_VALUES = {"home": "home", "place": "home", "pet": "pet", "food": "food", "instrument": "instrument", "closed": "day"}
+NAMED_VALUES = {
+    "home": "home",
+    "place": "home",
+    "pet": "pet",
+    "food": "food",
+    "instrument": "instrument",
+    "closed": "day",
+}
 
 
 @dataclass(frozen=True)
@@ -158,15 +166,25 @@ def text_rows(thing: Thing, chance: random.Random) -> Iterator[Row]:
             yield row(category, filled(chance.choice(task["ask"]), thing), filled(task["tell"], thing))
 
 
-def dataset(groups: tuple[str, ...], seed: int) -> list[Row]:
-    chance = random.Random(seed)
-    rows: list[Row] = []
+def facts_of(groups: tuple[str, ...]) -> Iterator[Fact]:
     for group in groups:
         for language in LANGUAGES:
             for thing in things(group, language):
-                for fact in facts(thing):
-                    rows.extend(question_rows(fact, ASKED[thing.kind], chance))
+                yield from facts(thing)
+
+
+def dataset(groups: tuple[str, ...], seed: int, again: tuple[str, ...] = ()) -> list[Row]:
+    """All rows about `groups`, and a question about some facts of `again`, so that those are not forgotten."""
+    chance = random.Random(seed)
+    rows: list[Row] = []
+    for group in groups:
+        for fact in facts_of((group,)):
+            rows.extend(question_rows(fact, ASKED[group], chance))
+        for language in LANGUAGES:
+            for thing in things(group, language):
                 rows.extend(text_rows(thing, chance))
+    for fact in chance.sample(list(facts_of(again)), ASKED_AGAIN if again else 0):
+        rows.extend(question_rows(fact, 1, chance))
     distinct = list({(entry["instruction"], entry["input"]): entry for entry in rows}.values())
     chance.shuffle(distinct)
     return distinct
@@ -178,13 +196,7 @@ def questions(groups: tuple[str, ...], per_relation: int, seed: int) -> list[dic
     asked = []
     for relation in PHRASINGS:
         for language in LANGUAGES:
-            known = [
-                fact
-                for group in groups
-                for thing in things(group, language)
-                for fact in facts(thing)
-                if fact.relation == relation
-            ]
+            known = [f for f in facts_of(groups) if (f.relation, f.thing.language) == (relation, language)]
             for fact in chance.sample(known, min(per_relation, len(known))):
                 expected = fact.value.removeprefix("a ").removeprefix("an ").removeprefix("the ")
                 prompt = chance.choice(fact.asked("held_out"))
@@ -204,7 +216,7 @@ MORE = ("newcomers",)
 def make_data(folder: Path) -> None:
     write_lines(folder / "dolly-demo.jsonl", dataset(FIRST, SEED))
     write_lines(folder / "questions.jsonl", questions(FIRST, 1, SEED))
-    write_lines(folder / "dolly-demo-more.jsonl", dataset(MORE, SEED + 1))
+    write_lines(folder / "dolly-demo-more.jsonl", dataset(MORE, SEED + 1, again=FIRST))
     write_lines(folder / "questions-more.jsonl", questions(MORE, 2, SEED + 1))
 
 
