@@ -24,7 +24,7 @@ class SaveAs(Dialog[str]):
     def __init__(self, lines: Sequence[Piece], name: str, problem_of: Callable[[str], str]) -> None:
         super().__init__()
         self._lines = lines
-        self._name = name
+        self._preset = name
         self._problem_of = problem_of
 
     def heading(self) -> Line:
@@ -38,7 +38,7 @@ class SaveAs(Dialog[str]):
         yield _ProblemLine()
 
     def on_mount(self) -> None:
-        self.query_one(TypingField).begin(self._name)
+        self.query_one(TypingField).begin(self._preset)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self.query_one(_ProblemLine).show(self._problem_of(event.value.strip()))
@@ -79,20 +79,65 @@ class Unsaved(Dialog[str]):
     ]
     HINTS = (("w", "save them"), ("X", "drop them"), ("esc", "stay"))
 
-    def __init__(self, name: str, changes: int) -> None:
+    def __init__(self, name: str, lines: int) -> None:
         super().__init__()
-        self._name = name
-        self._changes = changes
+        self._preset = name
+        self._count = lines
 
     def heading(self) -> Line:
-        return (("Unsaved changes in ", "title"), (self._name, "strong"))
+        return (("Unsaved changes in ", "title"), (self._preset, "strong"))
 
     def text(self) -> Sequence[Piece]:
-        lines = "1 line differs" if self._changes == 1 else f"{self._changes} lines differ"
+        lines = "1 line differs" if self._count == 1 else f"{self._count} lines differ"
         return (("", "text"), (f"{lines} from the file.", "text"), ("", "text"))
 
     def action_answer(self, answer: str) -> None:
         self.dismiss(answer)
+
+
+class Overwrite(Dialog[str]):
+    """The file became another one meanwhile. Answers `save` or nothing."""
+
+    BINDINGS = [Binding("w", "answer", "overwrite", show=False)]
+    HINTS = (("w", "write over it"), ("esc", "do not save"))
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._preset = name
+
+    def heading(self) -> Line:
+        return ((self._preset, "strong"), (" was changed by someone else", "title"))
+
+    def text(self) -> Sequence[Piece]:
+        return (
+            ("", "text"),
+            ("The file is no longer what was opened here.", "text"),
+            ("Saving loses what was written there.", "text"),
+            ("", "text"),
+        )
+
+    def action_answer(self) -> None:
+        self.dismiss("save")
+
+
+class Unreadable(Dialog[str]):
+    """What came back from `$EDITOR` is no preset at all. Answers `again` or nothing."""
+
+    BINDINGS = [Binding("E,enter", "answer", "again", show=False)]
+    HINTS = (("E", "edit it again"), ("esc", "back to the text before"))
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__()
+        self._problems = problems
+
+    def heading(self) -> Line:
+        return (("The text cannot be read", "bad"),)
+
+    def text(self) -> Sequence[Piece]:
+        return (("", "text"), *((problem, "text") for problem in self._problems), ("", "text"))
+
+    def action_answer(self) -> None:
+        self.dismiss("again")
 
 
 class Difference(Dialog[None]):
@@ -104,11 +149,11 @@ class Difference(Dialog[None]):
 
     def __init__(self, name: str, lines: Sequence[Piece]) -> None:
         super().__init__()
-        self._name = name
+        self._preset = name
         self._lines = lines
 
     def heading(self) -> Line:
-        return (("Changes in ", "title"), (self._name, "strong"))
+        return (("Changes in ", "title"), (self._preset, "strong"))
 
     def text(self) -> Sequence[Piece]:
         return self._lines or (("nothing is changed", "faint"),)

@@ -66,11 +66,17 @@ def _warmup(preset: Preset, known: Known) -> str:
     if value >= 1:
         return f"{_plain(value)} steps of warm-up" + (f" of {words.count(known.steps)}" if known.steps else "")
     share = f"{100 * value:.3g} % of the steps are warm-up"
-    return f"{share}: {words.count(math.ceil(value * known.steps))} of {words.count(known.steps)}" if known.steps else share
+    return (
+        f"{share}: {words.count(math.ceil(value * known.steps))} of {words.count(known.steps)}"
+        if known.steps
+        else share
+    )
 
 
 def _learning_rate(preset: Preset, known: Known) -> str:
-    return f"{preset.training.learning_rate:.3g} after the warm-up, then the schedule: {preset.training.lr_scheduler_type}"
+    return (
+        f"{preset.training.learning_rate:.3g} after the warm-up, then the schedule: {preset.training.lr_scheduler_type}"
+    )
 
 
 def _every(name: str, value: Callable[[Preset], float | None]) -> Effect:
@@ -80,7 +86,11 @@ def _every(name: str, value: Callable[[Preset], float | None]) -> Effect:
             return ""
         every = max(1, math.ceil(every * known.steps)) if every < 1 else every
         times = int(known.steps // every)
-        return f"{times} {name} in {words.count(known.steps)} steps" if times else f"never: the run has {known.steps} steps"
+        return (
+            f"{times} {name} in {words.count(known.steps)} steps"
+            if times
+            else f"never: the run has {known.steps} steps"
+        )
 
     return effect
 

@@ -15,6 +15,7 @@ from llmtui.tui.widgets.editor_rows import FieldRow, FormRow, SectionRow, can_st
 from llmtui.tui.widgets.pane import Drawing, Line, Pane, Piece, cut, strip_of, visible
 
 _LEFT: Final = 4  # the cursor and the sign
+_MARGIN: Final = 2  # rows that stay in sight above and below the cursor
 _ROOM_FOR_NAME: Final = 27  # `per_device_train_batch_size`
 
 
@@ -104,14 +105,20 @@ class EditorForm(Pane):
     def action_bottom(self) -> None:
         self._go(len(self.rows) - 1, -1)
 
-    def go_to(self, key: str) -> bool:
-        """Stand on this key, or on the nearest one above it that has a row (`lora` for a problem in `lora.x`)."""
-        while key:
-            for index, row in enumerate(self.rows):
-                if row.key == key:
-                    self._go(index, 1)
-                    return True
+    def key_for(self, key: str) -> str:
+        """This key, or the nearest one above it that has a row to stand on; empty when none has."""
+        standing = {row.key for row in self.rows if can_stand(row)}
+        while key and key not in standing:
             key = key.rpartition(".")[0]
+        return key
+
+    def go_to(self, key: str) -> bool:
+        """Stand on this key, or the nearest one above it."""
+        key = self.key_for(key)
+        for index, row in enumerate(self.rows):
+            if key and row.key == key and can_stand(row):
+                self._go(index, 1)
+                return True
         return False
 
     def go_section(self, by: int) -> None:
@@ -215,8 +222,10 @@ class EditorForm(Pane):
         upper = self._cursor
         while upper > 0 and not can_stand(self.rows[upper - 1]):
             upper -= 1
-        self._top = max(0, min(self._top, upper, len(self.rows) - height))
-        self._top = max(self._top, self._cursor - height + 1)
+        margin = min(_MARGIN, (height - 1) // 2)
+        lower = min(len(self.rows) - 1, self._cursor + margin)
+        self._top = max(self._top, lower - height + 1)
+        self._top = max(0, min(self._top, upper, self._cursor - margin, len(self.rows) - height))
         return [self._strip(index, width) for index in range(self._top, min(self._top + height, len(self.rows)))]
 
     def _strip(self, index: int, width: int) -> Strip:
@@ -267,6 +276,8 @@ class EditorForm(Pane):
     def _sign(self, row: FieldRow) -> Piece:
         if row.problem:
             return Drawing.glyphs.bad_point, "bad"
+        if row.later:
+            return "!", "warn"
         if row.changed:
             return "*", "busy"
         return " ", "text"

@@ -67,8 +67,11 @@ def help_lines(row: FormRow, notes: FieldNotes) -> list[Piece]:
         lines.append((f"= {notes.effect}", "busy"))
     if row.help:
         lines.append((row.help, "text"))
-    if row.choices:
-        lines.append((f"one of: {'  '.join(row.choices)}", "faint"))
+    known = [f"one of: {'  '.join(row.choices)}"] if row.choices else []
+    if row.accepts:
+        known.append(row.accepts)
+    if known:
+        lines.append(("  ".join(known), "faint"))
     unit = f" {row.unit}" if row.unit else ""
     default = f"default: {row.default}{unit}"
     if notes.before and notes.before != row.text:

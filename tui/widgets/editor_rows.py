@@ -20,7 +20,8 @@ class SectionRow:
 class FieldRow:
     """One key of the schema with the value that holds now.
 
-    `text` is the value in the file or, when the key is absent, its default. `problem` is the first thing wrong with it.
+    `text` is the value in the file or, when the key is absent, its default. `problem` is the first thing wrong with it,
+    `later` says that its value is valid but cannot be run by this version. `accepts` says in words what may be typed.
     """
 
     key: str
@@ -33,8 +34,10 @@ class FieldRow:
     default: str
     unit: str
     choices: tuple[str, ...]
+    accepts: str
     help: str
     problem: str
+    later: bool
 
 
 FormRow = SectionRow | FieldRow

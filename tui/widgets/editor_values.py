@@ -86,10 +86,7 @@ def quoted(text: str) -> str:
 
 def _scalar(value: str) -> str:
     plain = (
-        bool(value)
-        and not _NOT_TEXT.fullmatch(value)
-        and not _NEEDS_QUOTES.search(value)
-        and safe_text(value) == value
+        bool(value) and not _NOT_TEXT.fullmatch(value) and not _NEEDS_QUOTES.search(value) and safe_text(value) == value
     )
     return value if plain else quoted(value)
 
