@@ -24,10 +24,11 @@ from llmtui.tui.machine import sample_machine
 from llmtui.tui.messages import RunChanged, RunRow, RunsChanged, RunUnreadable
 from llmtui.tui.output import OutputTail
 
-_PORTION: Final = 1 << 20  # bytes of a file between two looks at what else is asked
+_PORTION: Final = 1 << 21  # bytes of a file between two looks at what else is asked
 _LIVE_SECONDS: Final = 0.5
 _ENDED_SECONDS: Final = 2.0
 _LIST_SECONDS: Final = 1.0
+_SILENT_SECONDS: Final = 0.9
 _DAMAGED_SECONDS: Final = 30.0
 
 Deliver = Callable[[Message], object]
@@ -45,6 +46,7 @@ class _Watched:
         self.due = 0.0
         self.shown_at = 0.0
         self.problem = ""
+        self.heard: object = None
 
     def look(self, now: float) -> None:
         """Read a portion; tell the place at most twice a second."""
@@ -66,7 +68,11 @@ class _Watched:
         self.problem = ""
         read_all = self.reader.caught_up
         self.due = now + (_LIVE_SECONDS if state.alive else _ENDED_SECONDS) if read_all else now
-        if read_all or now - self.shown_at >= _LIVE_SECONDS:
+        heard = (state.liveness, state.last_t, state.curve.length, series.smoothing, self.output.lines, read_all)
+        # Nothing new: only the durations on screen have to go on.
+        pause = 0.0 if read_all and heard != self.heard else _LIVE_SECONDS if not read_all else _SILENT_SECONDS
+        if now - self.shown_at >= pause:
+            self.heard = heard
             self.shown_at = now
             machine = None if state.alive else sample_machine(self.directory.path)
             self.deliver(RunChanged(self.directory.id, state, series, self.output.lines, machine, read_all))
@@ -146,7 +152,7 @@ class Reading(threading.Thread):
         watched = self._watched
         if watched is None or watched.directory != directory:
             watched = _Watched(directory, deliver)
-        watched.deliver, watched.due, watched.shown_at, watched.problem = deliver, 0.0, 0.0, ""
+        watched.deliver, watched.due, watched.shown_at, watched.problem, watched.heard = deliver, 0.0, 0.0, "", None
         self._watched, self._paused = watched, False
         self._wake.set()
 
@@ -194,7 +200,7 @@ class Reading(threading.Thread):
             due += [self._list_due] if deliver is not None else []
             wait = min(due, default=now + 60.0) - time.monotonic()
             # A moment even when more is to be read: the screen's thread gets its turn at keys.
-            self._wake.wait(max(0.002, wait))
+            self._wake.wait(max(0.001, wait))
             self._wake.clear()
 
     def _look_at_all(self, deliver: Deliver) -> None:

@@ -104,15 +104,22 @@ class CurveIndex:
         """Exponential moving average with the start corrected, as TensorBoard draws it; NaN leaves it as it is."""
         out = self._smooth.values.append
         average, weight = self._average, self._weight
+        keep, take = smoothing, 1 - smoothing
         for value in loss[len(self._smooth.values) : length]:
-            if value - value == 0:  # finite
-                average = average * smoothing + value * (1 - smoothing)
-                weight = weight * smoothing + (1 - smoothing)
-                out(average / weight)
-            else:
+            if value - value != 0:  # not finite
                 out(math.nan)
+            elif weight > 1 - 1e-12:
+                average = average * keep + value * take
+                out(average)
+            else:
+                average = average * keep + value * take
+                weight = weight * keep + take
+                out(average / weight)
         self._average, self._weight = average, weight
 
 
-def _finite(values: array[float]) -> list[float]:
+def _finite(values: array[float]) -> array[float] | list[float]:
+    total = sum(values)
+    if total - total == 0:  # one look for all: NaN and inf would have stayed
+        return values
     return [value for value in values if value - value == 0]

@@ -49,8 +49,9 @@ class Footer(Pane, can_focus=False):
 
     def show_keys(self, hints: Sequence[Key]) -> None:
         """The keys that work now, most useful first."""
-        self._keys = tuple(hints)
-        self.repaint()
+        if self.is_news(*hints):
+            self._keys = tuple(hints)
+            self.repaint()
 
     def say(self, text: str, style: str, seconds: float) -> None:
         """Say something in place of the keys."""

@@ -36,7 +36,10 @@ class ChartPane(Pane):
     def show(self, data: ChartData, *, waiting: str, read_all: bool) -> None:
         """New data; what is drawn changes only when the data did."""
         self.data, self.waiting, self.reading_on = data, waiting, not read_all
-        self.repaint()
+        series = data.series
+        seen = (series.raw.values, series.length, series.smoothing) if series is not None else None
+        if self.is_news(seen, data.evals, data.bad, data.total_steps, data.final, waiting, read_all):
+            self.repaint()
 
     # --- the view
 
@@ -153,7 +156,7 @@ class ChartPane(Pane):
             return [*blank, strip_of(((" " * max(0, (width - cell_len(text)) // 2) + text, "faint"),), width)]
         view = self._window()
         data = self.data
-        drawn: tuple[object, ...] = (id(series.curve.loss), series.length, series.smooth is None, series.smoothing)
+        drawn: tuple[object, ...] = (series.raw.values, series.length, series.smooth is None, series.smoothing)
         drawn += (data.evals, data.bad, data.total_steps, data.final, view, width, height)
         if drawn != self._drawn or self._picture is None:
             self._picture, self._drawn = draw(self.data, view, width, height, Drawing.glyphs), drawn

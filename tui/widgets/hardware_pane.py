@@ -23,8 +23,9 @@ class HardwarePane(Pane):
 
     def show(self, sample: Hardware | None, *, remark: str = "") -> None:
         """A sample, and a word on when it was taken if not just now."""
-        self.sample, self.remark = sample, remark
-        self.repaint()
+        if self.is_news(sample, remark):
+            self.sample, self.remark = sample, remark
+            self.repaint()
 
     def title(self) -> tuple[Line, Line]:
         left: list[Piece] = [(self.heading, "title")]

@@ -133,6 +133,13 @@ class Pane(Widget, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._strips: list[Strip] = []
+        self._shown: object = None
+
+    def is_news(self, *inputs: object) -> bool:
+        """Whether this differs from what was last asked about: what is shown already need not be made again."""
+        news = inputs != self._shown
+        self._shown = inputs
+        return news
 
     def title(self) -> tuple[Line, Line]:
         """Left and right part of the title rule."""

@@ -46,11 +46,11 @@ class LogPane(TextPane):
         return True
 
     def show_output(self, lines: tuple[str, ...], tabs: Tabs) -> None:
-        """Lines as `OutputTail` gives them."""
+        """Lines as `OutputTail` gives them: the same tuple while nothing was written."""
         self.heading = heading("Log", "" if self.following else "(f follows)", tabs)
-        if not self.lines or len(lines) != len(self.lines) or lines != tuple(text for text, _ in self.lines):
+        if self.is_news(lines, tabs, self.following):
             self.lines = tuple((line, "text") for line in lines)
-        self.repaint()
+            self.repaint()
 
     def copied(self) -> str:
         """What `y` copies: the lines."""
@@ -66,12 +66,13 @@ class WarningsPane(TextPane):
 
     def show_state(self, state: RunState, tabs: Tabs) -> None:
         """Newest first."""
+        if not self.is_news(state.warnings, state.answers, state.batch_sizes, tabs):
+            return
         self.heading = heading("Warnings", str(len(state.warnings) or ""), tabs)
         events: list[ev.WarningEvent | ev.Answer | ev.BatchSize] = [*state.warnings, *state.answers, *state.batch_sizes]
         events.sort(key=lambda event: -event.t)
         lines = tuple(_warning_line(event) for event in events)
-        if lines != self.lines:
-            self.lines = lines
+        self.lines = lines
         self.repaint()
 
     def copied(self) -> str:
@@ -106,6 +107,8 @@ class SamplesPane(TextPane):
 
     def show_state(self, state: RunState, tabs: Tabs) -> None:
         """Answers, grouped by prompt."""
+        if not self.is_news(state.samples, tabs):
+            return
         fresh = state.samples != self._samples
         self._samples, self._tabs = state.samples, tabs
         self._write(fresh)
@@ -163,8 +166,10 @@ class CheckpointsPane(ListPane):
 
     def show_state(self, state: RunState, tabs: Tabs) -> None:
         """Rows from the state."""
-        self.heading = heading("Checkpoints", str(len(state.checkpoints) or ""), tabs)
         best = state.best_eval.step if state.best_eval is not None else None
+        if not self.is_news(state.checkpoints, best, tabs):
+            return
+        self.heading = heading("Checkpoints", str(len(state.checkpoints) or ""), tabs)
         self.show([_checkpoint_row(c, best) for c in sorted(state.checkpoints, key=lambda c: -c.step)])
 
     def copied(self) -> str:
