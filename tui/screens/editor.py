@@ -164,6 +164,7 @@ class EditorScreen(EditorKeeping, inherit_bindings=False):
             except ValueTextError as error:
                 self._trial, self._trial_problem = None, str(error)
                 self.show_notes()
+                self.form.field.go_on()
                 self.app.bell()
                 return
         self._trial, self._trial_problem = None, ""
@@ -233,7 +234,7 @@ class EditorScreen(EditorKeeping, inherit_bindings=False):
             self.form.go_to(self._find_from)
         else:
             self._found = event.found
-        self.form.focus()
+        self.set_focus(self.form)
         self.show_keys()
 
     def action_find_next(self, by: int) -> None:

@@ -50,7 +50,8 @@ class SaveAs(Dialog[str]):
         name = event.field.value.strip()
         if event.how == "keep" and not self._problem_of(name):
             self.dismiss(name)
-        elif event.how == "keep":
+        else:
+            event.field.go_on()
             self.app.bell()
 
 

@@ -1,4 +1,9 @@
-"""The one text field of the editor: it lies over the value of the row that is being typed."""
+"""The editor's text field.
+
+Over a slow line keys come in bursts. Textual sends each to the widget that has the focus when the key arrives, not
+when the one before has been obeyed, so that in `enter 2 enter j` the 2 would reach the list and the j the number.
+Here a field obeys its keys in order, holds back what came after the end of typing, and gives it on afterwards.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual.binding import BindingType
-from textual.events import Paste
+from textual.events import Key, Paste
 from textual.message import Message
 from textual.suggester import SuggestFromList
 from textual.widgets import Input
@@ -44,6 +49,8 @@ class TypingField(Input):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(compact=True, select_on_focus=False, id=id)
         self.cursor_blink = False  # nothing moves on the screen by itself
+        self._ended = False
+        self._held: list[Key] = []
 
     def begin(self, text: str, choices: Sequence[str] = (), placeholder: str = "") -> None:
         """Show a text with the cursor at its end; `choices` are offered as completions."""
@@ -52,9 +59,37 @@ class TypingField(Input):
         with self.prevent(Input.Changed):
             self.value = text
         self.cursor_position = len(text)
-        self.focus()
+        self._ended = False
+        self.screen.set_focus(self)
+
+    def go_on(self) -> None:
+        """Typing does not end yet: what was typed is refused. Keys that came meanwhile are dropped."""
+        self._ended = False
+        self._held.clear()
+
+    # --- keys
+
+    async def _on_key(self, event: Key) -> None:
+        """Each key is dealt with here, or held; none goes on to the list below."""
+        event.stop()
+        event.prevent_default()
+        if self._ended:
+            self._held.append(event)
+            return
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            await self.run_action(binding.action)
+            return
+        if event.character is not None and event.is_printable:
+            self.replace(event.character, *sorted(self.selection))
+
+    def on_blur(self) -> None:
+        """The focus is elsewhere: what was held is for the widget that has it now."""
+        held, self._held = self._held, []
+        for key in held:
+            self.app.post_message(Key(key.key, key.character))
 
     def action_leave(self, how: str) -> None:
+        self._ended = True
         self.post_message(self.Left(self, how))
 
     async def action_submit(self) -> None:

@@ -54,6 +54,7 @@ class FindLine(Horizontal):
     def on_typing_field_left(self, event: TypingField.Left) -> None:
         event.stop()
         if event.how in ("next", "previous"):
+            event.field.go_on()
             return
         self.display = False
         self.post_message(self.Done(event.field.value if event.how == "keep" and event.field.value else None))

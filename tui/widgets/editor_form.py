@@ -6,6 +6,7 @@ from typing import Final
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
+from textual.events import Key
 from textual.message import Message
 from textual.strip import Strip
 
@@ -88,6 +89,23 @@ class EditorForm(Pane):
     def standing(self) -> bool:
         """Whether there is a row under the cursor."""
         return bool(self.rows)
+
+    # --- keys
+
+    async def _on_key(self, event: Key) -> None:
+        """Obey the list's and the place's keys here and now, in the order they came (see `editor_field`)."""
+        focused = self.screen.focused
+        if focused is not None and focused is not self:
+            event.stop()
+            event.prevent_default()
+            focused.post_message(Key(event.key, event.character))
+            return
+        for holder in (self, self.screen):
+            for binding in holder._bindings.key_to_bindings.get(event.key, ()):
+                event.stop()
+                event.prevent_default()
+                await self.app.run_action(binding.action, holder)
+                return
 
     # --- moving
 
@@ -181,7 +199,7 @@ class EditorForm(Pane):
         """Close the text field."""
         self.typing = None
         self.field.display = False
-        self.focus()
+        self.screen.set_focus(self)
         self.repaint()
 
     def on_input_changed(self, event: TypingField.Changed) -> None:

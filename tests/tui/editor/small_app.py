@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from textual.app import App
+from textual.events import Key
+from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
 from llmtui.core.preset import LoadedPreset, parse_preset
@@ -59,6 +61,20 @@ def app_on(text: str, path: Path) -> SmallApp:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return SmallApp(parse_preset(text, path))
+
+
+def burst(app: SmallApp, *keys: str) -> None:
+    """Keys as a slow line delivers them: all at once. A text of more than one letter after `=` is typed."""
+    for key in keys:
+        for name, character in _keys_of(key):
+            app.post_message(Key(name, character))
+
+
+def _keys_of(key: str) -> Iterator[tuple[str, str | None]]:
+    if key.startswith("=") and len(key) > 1:
+        yield from ((_character_to_key(character), character) for character in key[1:])
+    else:
+        yield key, key if len(key) == 1 else {"space": " ", "slash": "/"}.get(key)
 
 
 async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: float = 10.0) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
-from textual.pilot import Pilot
 
 from llmtui.core.preset import Leaf, parse_preset, value_of, walk_leaves
-from tests.tui.editor.small_app import SmallApp, app_on, until
+from tests.tui.editor.small_app import SmallApp, app_on, burst, until
 
 BASE: Final = """\
 # The whole night's work.
@@ -53,35 +52,22 @@ def another_value(leaf: Leaf) -> str | None:
     if leaf.kind in ("bool", "choice"):
         return None
     low = leaf.minimum or 0
+    default = leaf.default if isinstance(leaf.default, int | float) else 0
     return {
-        "int": str(int(max(low, leaf.default or 0)) + 1),
-        "float": "0.75" if leaf.default != 0.75 and low < 0.75 else str(low + 1),
+        "int": str(int(max(low, default)) + 1),
+        "float": "0.75" if default != 0.75 and low < 0.75 else str(low + 1),
         "list": "[x]",
         "map": "{a: b}",
         "text": "x学",
     }[leaf.kind]
 
 
-KEYS_OF: Final = {
-    " ": "space", ".": "full_stop", "_": "underscore", "-": "minus", "[": "left_square_bracket",
-    "]": "right_square_bracket", "{": "left_curly_bracket", "}": "right_curly_bracket", ":": "colon", ",": "comma",
-}  # fmt: skip
-
-
-async def type_text(pilot: Pilot[None], text: str) -> None:
-    await pilot.press(*(KEYS_OF.get(character, character) for character in text))
-
-
-async def change(app: SmallApp, pilot: Pilot[None], leaf: Leaf) -> None:
+def change(app: SmallApp, leaf: Leaf) -> None:
     typed = another_value(leaf)
     if typed is None:
-        await pilot.press("space")
-        return
-    await pilot.press("enter")
-    await pilot.press("ctrl+u")
-    await type_text(pilot, typed)
-    await pilot.press("enter")
-    await until(pilot, lambda: app.editor.form.typing is None)
+        burst(app, "space")
+    else:
+        burst(app, "enter", "ctrl+u", f"={typed}", "enter")
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -90,18 +76,16 @@ async def test_every_key_of_a_section_is_reached_edited_saved_and_found(section:
     app = app_on(BASE, path)
     leaves = [leaf for leaf in walk_leaves() if leaf.section == section]
     before = parse_preset(BASE, path)
-    expected: dict[str, Any] = {}
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("slash")
-        await type_text(pilot, leaves[0].key)
-        await pilot.press("enter")
+        burst(app, "slash", f"={leaves[0].key}", "enter")
         for number, leaf in enumerate(leaves):
             if number:
-                await pilot.press("j")
-            assert app.editor.form.row.key == leaf.key, "j goes through the section's keys in order"
-            await change(app, pilot, leaf)
-            expected[leaf.key] = app.editor.document.text_of(leaf.key)
-        await pilot.press("w")
+                burst(app, "j")
+            await until(pilot, lambda key=leaf.key: app.editor.form.row.key == key)
+            before_key = app.editor.document.text
+            change(app, leaf)
+            await until(pilot, lambda text=before_key: app.editor.document.text != text)
+        burst(app, "w")
         await until(pilot, lambda: app.saved)
     text = path.read_text(encoding="utf-8")
     after = parse_preset(text, path)
@@ -120,9 +104,12 @@ async def test_all_keys_are_passed_by_going_down_and_by_going_up(tmp_path: Path)
     app = app_on(BASE, tmp_path / "mine.yaml")
     every = {leaf.key for leaf in walk_leaves()}
     async with app.run_test(size=(80, 24)) as pilot:
-        for key in ("down", "k"):
-            seen = {app.editor.form.row.key}
-            for _ in range(len(app.editor.form.rows)):
-                await pilot.press(key)
-                seen.add(app.editor.form.row.key)
+        form = app.editor.form
+        for key, end in (("down", len(form.rows) - 1), ("k", 1)):
+            seen = {form.row.key}
+            while form.cursor != end:
+                before = form.cursor
+                burst(app, key)
+                await until(pilot, lambda: form.cursor != before)
+                seen.add(form.row.key)
             assert every <= seen
