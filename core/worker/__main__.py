@@ -1,0 +1,93 @@
+"""Entry of a worker process: `python -m llmtui.core.worker RUN_DIRECTORY ATTEMPT`.
+
+Exit codes: 0 finished, 4 stopped, 2 preset or data, 3 machine, 1 failed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+import warnings
+from pathlib import Path
+
+from llmtui.core.errors import LlmtuiError
+from llmtui.core.runs import events as ev
+from llmtui.core.runs import locks
+from llmtui.core.runs.attempt import read_attempt
+from llmtui.core.runs.directory import RunDirectory
+from llmtui.core.worker.session import Session, StopRequested
+
+
+def _quiet() -> None:
+    """What libraries print per layer or step would fill output.log."""
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("BITSANDBYTES_NOWELCOME", "1")
+    warnings.filterwarnings("ignore", message=".*MatMul8bitLt.*")
+    warnings.filterwarnings("ignore", message=".*cast from.*")
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+
+
+def _work(session: Session, attempt_number: int) -> tuple[str, str, int]:
+    """Outcome, cause and last step."""
+    import xxhash
+
+    from llmtui.core.preset import parse_preset
+
+    directory = session.directory
+    session.phase("loading_model", text="importing torch")
+    attempt = read_attempt(directory, attempt_number)
+    text = directory.preset.read_text("utf-8")
+    preset = parse_preset(text, directory.preset).preset
+    session.check_stop()
+    from llmtui.core.worker.finetune import Finetune, require_device
+
+    require_device(preset)
+    task = Finetune(session, preset, attempt, xxhash.xxh3_128_hexdigest(text.encode()))
+    task.run()
+    return task.outcome, task.cause, int(task.trainer.state.global_step or task.total_steps)
+
+
+def _run(session: Session, attempt: int) -> int:
+    try:
+        outcome, cause, step = _work(session, attempt)
+        session.write(ev.Exit(outcome=outcome, step=step, cause=cause))  # type: ignore[arg-type]
+        return 0 if outcome == "finished" else 4
+    except StopRequested:
+        session.write(ev.Exit(outcome="stopped", step=0, cause="stopped before the first step"))
+        return 4
+    except BaseException as raised:
+        traceback.print_exc()
+        from llmtui.core.worker.failures import as_llmtui_error, error_event
+
+        error = as_llmtui_error(raised)
+        session.write(error_event(error))
+        session.write(ev.Exit(outcome="failed", step=0, cause=error.message))
+        return error.exit_code
+
+
+def main() -> int:
+    """Run one attempt; holds `worker.lock` shared for its life."""
+    _quiet()
+    directory, attempt = RunDirectory(Path(sys.argv[1])), int(sys.argv[2])
+    try:
+        lock = locks.take(directory.worker_lock, "shared")
+    except LlmtuiError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return error.exit_code
+    session = Session(directory, attempt)
+    session.listen()
+    try:
+        return _run(session, attempt)
+    finally:
+        session.close()
+        del lock
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # libraries' exit handlers and stuck threads must not hold the GPU

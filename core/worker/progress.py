@@ -1,0 +1,44 @@
+"""The attempt's own record of how training goes: the best evaluation, patience. Kept inside each checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+FILE: Final = "llmtui_state.json"
+
+
+class Progress(msgspec.Struct, kw_only=True):
+    """`best_value` in the metric's own unit; `waited` evaluations since it got better."""
+
+    best_step: int | None = None
+    best_value: float | None = None
+    waited: int = 0
+    micro_batch: int | None = None
+
+    def note(self, step: int, value: float | None, larger_is_better: bool) -> bool:
+        """Whether this evaluation is the best so far; one that is not a number never is."""
+        better = value is not None and (
+            self.best_value is None or (value > self.best_value if larger_is_better else value < self.best_value)
+        )
+        if better:
+            self.best_step, self.best_value, self.waited = step, value, 0
+        else:
+            self.waited += 1
+        return better
+
+    def save(self, folder: Path) -> None:
+        """Write into a staged checkpoint."""
+        (folder / FILE).write_bytes(msgspec.json.encode(self))
+
+
+def load_progress(folder: Path | None) -> Progress:
+    """The record of a checkpoint; a fresh one when there is none."""
+    if folder is None:
+        return Progress()
+    try:
+        return msgspec.json.decode((folder / FILE).read_bytes(), type=Progress)
+    except (OSError, msgspec.DecodeError):
+        return Progress()
