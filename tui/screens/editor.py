@@ -112,6 +112,7 @@ class EditorScreen(EditorKeeping, inherit_bindings=False):
             effect=effect_of(key, checked.preset, self.known()),
             problem=found.problem if found is not None else "",
             cure=found.cure if found is not None else "",
+            later=problem is None,
             before=before,
         )
 

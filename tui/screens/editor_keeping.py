@@ -50,7 +50,8 @@ class EditorKeeping(Place, inherit_bindings=False):
         super().__init__()
         self.document = document
         path = document.path
-        self._bundled = bundled if bundled is not None else path is not None and path.is_relative_to(bundled_folder())
+        inside = path is not None and path.resolve().is_relative_to(bundled_folder().resolve())
+        self._bundled = inside if bundled is None else bundled
 
     def show_document(self) -> None:
         """Bring every pane up to date with the document."""
@@ -223,7 +224,7 @@ def name_problem(name: str) -> str:
 
 
 def _free_name(name: str) -> str:
-    candidates = (name, *(f"{name}-{number}" for number in range(2, 100)))
+    candidates = (f"{name}-mine", *(f"{name}-{number}" for number in range(2, 100)))
     return next((candidate for candidate in candidates if not name_problem(candidate)), name)
 
 

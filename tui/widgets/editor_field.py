@@ -79,8 +79,9 @@ class TypingField(Input):
         for binding in self._bindings.key_to_bindings.get(event.key, ()):
             await self.run_action(binding.action)
             return
-        if event.character is not None and event.is_printable:
-            self.replace(event.character, *sorted(self.selection))
+        character = event.character  # a joiner inside an emoji is not "printable", and no control either
+        if character is not None and (event.is_printable or safe_text(character) == character):
+            self.replace(character, *sorted(self.selection))
 
     def on_blur(self) -> None:
         """The focus is elsewhere: what was held is for the widget that has it now."""

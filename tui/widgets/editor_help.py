@@ -48,6 +48,7 @@ class FieldNotes:
     effect: str = ""
     problem: str = ""
     cure: str = ""
+    later: bool = False
     before: str = ""
 
 
@@ -56,7 +57,8 @@ def help_lines(row: FormRow, notes: FieldNotes) -> list[Piece]:
     glyphs = Drawing.glyphs
     lines: list[Piece] = []
     if notes.problem:
-        lines.append((f"{glyphs.bad_point} {notes.problem}", "bad"))
+        sign, style = ("!", "warn") if notes.later else (glyphs.bad_point, "bad")
+        lines.append((f"{sign} {notes.problem}", style))
         if notes.cure:
             lines.append((f"{glyphs.arrow} {notes.cure}", "strong"))
     if isinstance(row, SectionRow):

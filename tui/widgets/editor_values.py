@@ -48,12 +48,12 @@ def flow_text(value: Any) -> str:
 def text_of(value: Any) -> str:
     """A value as the editor shows it and as `value_of` reads it back. Text stands bare where it can."""
     if isinstance(value, str):
-        bare = bool(value) and value == value.strip() and safe_text(value) == value and not _QUOTED.match(value)
+        bare = bool(value) and value == value.strip() and safe_text(value) == value and value[0] not in "\"'"
         return value if bare and not _is_null(value) else quoted(value)
     return flow_text(value)
 
 
-def value_of(text: str, *, only_text: bool, numeric_text: bool = False) -> Any:
+def value_of(text: str, *, only_text: bool) -> Any:
     """What a typed text means.
 
     Args:
@@ -67,9 +67,11 @@ def value_of(text: str, *, only_text: bool, numeric_text: bool = False) -> Any:
     if not stripped or _is_null(stripped):
         return None
     if only_text and not _QUOTED.match(stripped):
+        if stripped[0] in "\"'":
+            raise ValueTextError(f"text that begins with {stripped[0]} ends with it")
         return stripped
     try:
-        return YAML(typ="safe", pure=True).load(stripped)
+        return YAML(typ="rt", pure=True).load(stripped)  # keeps how a number was written
     except MarkedYAMLError as error:
         raise ValueTextError(_sentence(error, stripped)) from error
     except (YAMLError, ValueError) as error:
