@@ -198,7 +198,20 @@ class LlmtuiApp(App[None], inherit_bindings=False):
     # --- keys that work everywhere
 
     def action_step_back(self) -> None:
-        """Places that have somewhere to go back to answer to this."""
+        if self.place is not None:
+            self.place.action_step_back()
+
+    def action_next_pane(self) -> None:
+        if self.place is not None:
+            self.place.action_next_pane()
+
+    def action_previous_pane(self) -> None:
+        if self.place is not None:
+            self.place.action_previous_pane()
+
+    def action_full_pane(self) -> None:
+        if self.place is not None:
+            self.place.action_full_pane()
 
     def action_leave(self) -> None:
         self.exit()

@@ -163,7 +163,7 @@ class Finetune:
         pad_to = self.preset.dataset.max_length if self.preset.dataset.padding == "max_length" else None
         micro = self.attempt.per_device_train_batch_size or self.progress.micro_batch
         self.trainer = RunTrainer(
-            model=self.model, args=arguments, train_dataset=self.data.train, processing_class=self.tokenizer,
+            model=self.model, args=arguments, train_dataset=self.data.train, eval_dataset=self.data.val, processing_class=self.tokenizer,
             owner=self, collator=CountingCollator(self.pad_id, pad_to), callbacks=[Hooks(self)],
             settings=Settings(training.train_sampling_strategy, self.data.train.lengths, training.auto_batch_size, micro),
         )  # fmt: skip

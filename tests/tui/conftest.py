@@ -12,17 +12,12 @@ import pytest
 
 from llmtui.core.runs import fold, locks
 from llmtui.core.runs.directory import RunDirectory
+from llmtui.core.runs.events import Hardware
+from llmtui.tui import reading
+from llmtui.tui.actions import Actions
+from llmtui.tui.app import LlmtuiApp
+from llmtui.tui.widgets.pane import Drawing
 from tests.data.make_runs import BOOT, NIGHT, RUNS
-
-EVENING = "20260531-190000-evening"
-EIGHT_CARDS = "20260531-191500-eight-cards"
-DEMO = "20260530-201500-demo"
-TOO_BIG = "20260530-221500-too-big"
-DIVERGED = "20260530-231500-diverged"
-RESUMED = "20260531-020000-resumed"
-HOSTILE = "20260531-030000-学習テスト①-👨‍👩‍👧"
-DAMAGED = "20260531-040000-damaged"
-QUEUED = "20260531-192000-next"
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +29,12 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time", lambda: NIGHT + 1_320.0)
     monkeypatch.setattr(fold, "boot_id", lambda: BOOT)
     monkeypatch.setattr(fold, "boot_seconds", lambda: 5_000.0 + 56.6)
+
+
+@pytest.fixture(autouse=True)
+def strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pane that cannot draw fails the test."""
+    monkeypatch.setattr(Drawing, "strict", True)
 
 
 @pytest.fixture
@@ -56,3 +57,33 @@ def hold(home: Path) -> Iterator[Callable[..., None]]:
                 held.enter_context(locks.take(directory.worker_lock, "shared"))
 
         yield take
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> Hardware:
+    """What this machine shows when no supervisor measures it."""
+    sample = Hardware(
+        cpu_percent=12.0, ram_used=3 << 30, ram_total=24 << 30, disk_free=77 << 30, disk_total=100 << 30
+    )
+    monkeypatch.setattr(reading, "sample_machine", lambda folder: sample)
+    return sample
+
+
+@pytest.fixture(autouse=True)
+def library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A library of our own, in a working folder without presets."""
+    monkeypatch.setattr("llmtui.core.preset.library.bundled_folder", lambda: RUNS.parent / "presets")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def make_app(home: Path) -> Callable[..., LlmtuiApp]:
+    """The app over the fixed runs; its home folder is shown under a name that does not change."""
+
+    def make(run_id: str | None = None, actions: Actions | None = None) -> LlmtuiApp:
+        directory = RunDirectory(home / "runs" / run_id) if run_id else None
+        app = LlmtuiApp(home, open_run=directory, actions=actions)
+        app.home_shown = "~/.local/share/llmtui"
+        return app
+
+    return make

@@ -201,8 +201,8 @@ class _Plot:
         self.rows[row][self.left + round(self._across(step) * (self.columns - 1))] = (glyph, style)
 
     def _across(self, step: float) -> float:
-        share = (step - self.x.low) / (self.x.high - self.x.low)
-        return min(1.0, max(0.0, share))
+        span = self.x.high - self.x.low  # 0 when steps are too large to differ as floats
+        return min(1.0, max(0.0, (step - self.x.low) / span)) if span > 0 else 0.0
 
     def _dots_down(self, value: float, dots: int) -> int | None:
         place = self.y.position(value)

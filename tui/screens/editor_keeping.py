@@ -13,8 +13,8 @@ from textual.message import Message
 
 from llmtui.core.errors import LlmtuiError, MachineError, PresetError, UsageError
 from llmtui.core.files import write_atomically
-from llmtui.core.preset import copy_to_user, parse_preset
-from llmtui.core.preset.library import bundled_folder, preset_path
+from llmtui.core.preset import copy_to_user, library, parse_preset
+from llmtui.core.preset.library import preset_path
 from llmtui.tui.screens.editor_dialogs import Difference, Overwrite, SaveAs, Unreadable, Unsaved
 from llmtui.tui.screens.place import Place
 from llmtui.tui.widgets.editor_document import Document
@@ -50,7 +50,7 @@ class EditorKeeping(Place, inherit_bindings=False):
         super().__init__()
         self.document = document
         path = document.path
-        inside = path is not None and path.resolve().is_relative_to(bundled_folder().resolve())
+        inside = path is not None and path.resolve().is_relative_to(library.bundled_folder().resolve())
         self._bundled = inside if bundled is None else bundled
 
     def show_document(self) -> None:

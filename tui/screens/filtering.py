@@ -42,6 +42,9 @@ class FilteredPlace(Place, inherit_bindings=False):
         if event.input.id == "filter":
             self._close_filter()
 
+    def action_step_back(self) -> None:
+        self.clear_filter()
+
     def clear_filter(self) -> bool:
         """Take the filter away; whether there was one or its field was open."""
         from textual.widgets import Input

@@ -97,3 +97,6 @@ class Place(Screen[None], inherit_bindings=False):
 
     def action_full_pane(self) -> None:
         """Places with more than one pane answer to this."""
+
+    def action_step_back(self) -> None:
+        """Places with something to leave answer to this."""

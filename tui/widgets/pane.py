@@ -32,6 +32,8 @@ class Drawing:
 
     palette: Palette = Palette()
     glyphs: Glyphs = UNICODE
+    strict = False
+    """Tests let a pane's failure through."""
 
     @classmethod
     def set_up(cls, *, colour: bool, glyphs: Glyphs) -> None:
@@ -154,7 +156,7 @@ class Pane(Widget, can_focus=True):
         if width <= 0 or height <= 0:
             return []
         room = height - 1 if self.titled else height
-        strips = self.content(width, room)[:room] if room > 0 else []
+        strips = self._content_or_reason(width, room)[:room] if room > 0 else []
         if self.titled:
             left, right = self.title()
             name = "title_focused" if self.has_focus else "title"
@@ -162,6 +164,16 @@ class Pane(Widget, can_focus=True):
             strips.insert(0, rule(left, right, width, focused=self.has_focus))
         strips += [strip_of((), width)] * (height - len(strips))
         return strips
+
+    def _content_or_reason(self, width: int, height: int) -> list[Strip]:
+        """A pane that cannot draw what it was given says so; the others, and the screen, live on."""
+        try:
+            return self.content(width, height)
+        except Exception as error:
+            if Drawing.strict:
+                raise
+            text = f" this pane could not be drawn ({type(error).__name__}: {error}); the run is not touched by it"
+            return [strip_of(((text, "bad"),), width)]
 
     def repaint(self) -> None:
         """Draw anew, and have only the cells that differ sent to the terminal."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -70,6 +71,14 @@ def change(app: SmallApp, leaf: Leaf) -> None:
         burst(app, "enter", "ctrl+u", f"={typed}", "enter")
 
 
+def stands_on(app: SmallApp, key: str) -> bool:
+    return app.editor.form.row.key == key
+
+
+def differs(app: SmallApp, text: str) -> bool:
+    return app.editor.document.text != text
+
+
 @pytest.mark.parametrize("section", SECTIONS)
 async def test_every_key_of_a_section_is_reached_edited_saved_and_found(section: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
@@ -81,10 +90,10 @@ async def test_every_key_of_a_section_is_reached_edited_saved_and_found(section:
         for number, leaf in enumerate(leaves):
             if number:
                 burst(app, "j")
-            await until(pilot, lambda key=leaf.key: app.editor.form.row.key == key)
-            before_key = app.editor.document.text
+            await until(pilot, partial(stands_on, app, leaf.key))
+            text = app.editor.document.text
             change(app, leaf)
-            await until(pilot, lambda text=before_key: app.editor.document.text != text)
+            await until(pilot, partial(differs, app, text))
         burst(app, "w")
         await until(pilot, lambda: app.saved)
     text = path.read_text(encoding="utf-8")
@@ -108,8 +117,8 @@ async def test_all_keys_are_passed_by_going_down_and_by_going_up(tmp_path: Path)
         for key, end in (("down", len(form.rows) - 1), ("k", 1)):
             seen = {form.row.key}
             while form.cursor != end:
-                before = form.cursor
+                stood = form.row.key
                 burst(app, key)
-                await until(pilot, lambda: form.cursor != before)
+                await until(pilot, lambda: form.row.key != stood)  # noqa: B023
                 seen.add(form.row.key)
             assert every <= seen
