@@ -302,7 +302,8 @@ def failed() -> None:
         run.hardware(1)
         run.worker(ev.ErrorEvent(kind="cuda_oom", message="out of GPU memory in step 38", hint="a smaller batch"))
         run.output(
-            'Traceback (most recent call last):\n  File "train.py", line 3\ntorch.OutOfMemoryError: CUDA out of memory.\n'
+            'Traceback (most recent call last):\n  File "train.py", line 3\n'
+            "torch.OutOfMemoryError: CUDA out of memory.\n"
         )
         run.end(
             "failed",
@@ -358,7 +359,8 @@ def hostile() -> None:
         run.steps(1, 20)
         run.worker(ev.WarningEvent(code="[/x]", text="[bold]not bold[/bold] \x1b[31mred\x1b[0m torch.Size([4, 32])"))
         run.output(
-            "path [/usr/bin/x] done\nloss=[nan]\n[red]x\n[/]\n[@click=app.quit]q[/]\ntorch.Size([4, 32])\n[INFO|trainer.py:1] ok\n"
+            "path [/usr/bin/x] done\nloss=[nan]\n[red]x\n[/]\n[@click=app.quit]q[/]\n"
+            "torch.Size([4, 32])\n[INFO|trainer.py:1] ok\n"
         )
         run.output(
             "\x1b]52;c;cm0gLXJmIH4K\x07\x1b[2J\x1b]0;owned\x07\x9b31mC1\x1b[6n\x00\x07bell 進捗 100%|██| ｶﾅ 👨‍👩‍👧\n"

@@ -20,7 +20,7 @@ from llmtui.tui.widgets.pane import Drawing
 from tests.data.make_runs import BOOT, NIGHT, RUNS
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is 19:22 UTC, a few seconds after the last event of the living runs."""
     monkeypatch.setenv("TZ", "UTC")
@@ -31,14 +31,19 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fold, "boot_seconds", lambda: 5_000.0 + 56.6)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def strict(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pane that cannot draw fails the test."""
     monkeypatch.setattr(Drawing, "strict", True)
 
 
 @pytest.fixture
-def home(llmtui_home: Path) -> Path:
+def screens(frozen: None, strict: None, library: None, machine: Hardware) -> None:
+    """Everything that keeps screens the same from run to run."""
+
+
+@pytest.fixture
+def home(llmtui_home: Path, screens: None) -> Path:
     """A home folder with the fixed runs in it."""
     shutil.copytree(RUNS, llmtui_home / "runs")
     return llmtui_home
@@ -59,17 +64,15 @@ def hold(home: Path) -> Iterator[Callable[..., None]]:
         yield take
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Hardware:
     """What this machine shows when no supervisor measures it."""
-    sample = Hardware(
-        cpu_percent=12.0, ram_used=3 << 30, ram_total=24 << 30, disk_free=77 << 30, disk_total=100 << 30
-    )
+    sample = Hardware(cpu_percent=12.0, ram_used=3 << 30, ram_total=24 << 30, disk_free=77 << 30, disk_total=100 << 30)
     monkeypatch.setattr(reading, "sample_machine", lambda folder: sample)
     return sample
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A library of our own, in a working folder without presets."""
     monkeypatch.setattr("llmtui.core.preset.library.bundled_folder", lambda: RUNS.parent / "presets")
