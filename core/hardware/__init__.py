@@ -1,0 +1,1 @@
+"""The cards through NVML, the host through psutil, and whether this torch fits this driver. No torch."""
