@@ -60,7 +60,7 @@ class _Watched:
             known = isinstance(error, (LlmtuiError, OSError))
             self.reader, self.index = None, self._new_index()
             self.due = now + (_ENDED_SECONDS if known else _DAMAGED_SECONDS)
-            text = str(error) if known else f"its events cannot be read: {type(error).__name__}: {error}"
+            text = str(error) if known else unread(error)
             if text != self.problem:
                 self.problem = text
                 self.deliver(RunUnreadable(self.directory.id, text))
@@ -106,7 +106,7 @@ class _Listed:
         except Exception as error:  # as above: one damaged run never hides the others
             known = isinstance(error, (LlmtuiError, OSError))
             self._reader, self._stamp, self.read_all = None, None if known else stamp, True
-            text = str(error) if known else f"its events cannot be read: {type(error).__name__}: {error}"
+            text = error.message if isinstance(error, LlmtuiError) else str(error) if known else unread(error)
             self.row = RunRow(self.directory.id, None, text)
 
     def _state(self, alive: bool) -> RunState:
@@ -118,6 +118,11 @@ class _Listed:
         state = self._reader.poll(_PORTION)
         self.read_all = self._reader.caught_up
         return state
+
+
+def unread(error: Exception) -> str:
+    """What a failure that no error of ours stands for is called on screen."""
+    return f"its events cannot be read: {type(error).__name__}: {error}"
 
 
 def _stamp(directory: RunDirectory) -> tuple[int, ...]:

@@ -80,7 +80,9 @@ def _shares(gpu: HardwareGpu) -> tuple[tuple[float, str], ...]:
     total = gpu.total or 0
     if not total or gpu.used is None:
         return ()
-    run = gpu.this_run or 0
+    if gpu.this_run is None:  # in a container NVML names the host's processes: the shares are not known
+        return ((gpu.used / total, "bar_run"),)
+    run = gpu.this_run
     others = gpu.others if gpu.others is not None else max(0, gpu.used - run)
     return ((run / total, "bar_run"), (others / total, "bar_others"))
 
@@ -91,14 +93,19 @@ def _gpu_line(gpu: HardwareGpu, width: int) -> list[Piece]:
     left: list[Piece] = [(f" GPU {gpu.index}", "text"), (f" {name[:16]} ", "faint")]
     if gpu.lost:
         return [*left, (f"{Drawing.glyphs.bad_point} lost: it fell off the bus; reboot the machine", "bad")]
+    if gpu.total is None:
+        share = "" if gpu.this_run is None else f", this run {_gib(gpu.this_run)} GiB"
+        return [*left, (f"memory is the host's (see RAM){share}", "text"), (f"  {_percent(gpu)}", "text")]
     free = None if gpu.total is None or gpu.used is None else max(0, gpu.total - gpu.used)
     right: list[Piece] = []
     if gpu.this_run is not None:
         right.append((f" run {_gib(gpu.this_run)}", "bar_run"))
+    else:
+        right.append((f" used {_gib(gpu.used)}", "bar_run"))
     if gpu.others is not None:
         right.append((f"  others {_gib(gpu.others)}", "bar_others"))
     right += [(f"  free {_gib(free)}", "text"), (f"/{_gib(gpu.total)} GiB", "faint")]
-    right.append((f" {words.UNKNOWN if gpu.utilization_gpu is None else gpu.utilization_gpu:>3} %", "text"))
+    right.append((f" {_percent(gpu)}", "text"))
     if width >= 110:
         right.append((f"  {_watts(gpu)}  {words.UNKNOWN if gpu.temperature is None else gpu.temperature} °C", "faint"))
     return [*left, *bar(_shares(gpu), max(4, width - width_of(left) - width_of(right) - 1)), *right]
@@ -127,6 +134,10 @@ def _host_line(sample: Hardware, width: int) -> list[Piece]:
         (" CPU ", "text"), *bar((((cpu or 0.0) / 100, "bar_host"),), max(3, min(60, room // 2))), (cpu_text, "text"),
         ("  RAM ", "text"), *bar(((ram, "bar_host"),), max(3, min(60, room - room // 2))), (ram_text, "text"), *disk,
     ]  # fmt: skip
+
+
+def _percent(gpu: HardwareGpu) -> str:
+    return f"{words.UNKNOWN if gpu.utilization_gpu is None else gpu.utilization_gpu:>3} %"
 
 
 def _gib(value: int | None) -> str:

@@ -53,8 +53,8 @@ class RunHead(Pane, can_focus=False):
 
     def content(self, width: int, height: int) -> list[Strip]:
         if self.state is None:
-            lines: list[Line] = [[(" " + self.problem, "bad")]] if self.problem else []
-            return [strip_of(line, width) for line in lines]
+            lines = wrap(self.problem, max(8, width - 2)) if self.problem else []
+            return [strip_of(((f" {line}", "bad"),), width) for line in lines][:height]
         return [strip_of(line, width) for line in head_lines(self.state, width, self.read_all)[:height]]
 
 
