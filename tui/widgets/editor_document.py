@@ -260,10 +260,9 @@ class Document:
         info = self.sections.get(section)
         text, problem = self.text_of(leaf.key), self.problem_of(leaf.key)
         is_set = self.is_set(leaf.key)
-        was_set = self._written(leaf.key, self._opened_values) is not None
         return FieldRow(
             key=leaf.key, section=section, name=leaf.name, text=text, is_set=is_set,
-            changed=is_set != was_set or text != self.opened_text_of(leaf.key),
+            changed=text != self.opened_text_of(leaf.key),
             off=info is not None and info.optional and not self.is_on(section),
             default=self.default_of(leaf.key), unit=leaf.unit, choices=self.choices_of(leaf.key), accepts=accepts(leaf),
             help=leaf.help, problem=problem.problem if problem is not None else "",

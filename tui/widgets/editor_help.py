@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from textual.strip import Strip
 
 from llmtui.tui.widgets.editor_rows import FieldRow, FormRow, SectionRow
-from llmtui.tui.widgets.pane import Drawing, Line, Pane, Piece, strip_of
+from llmtui.tui.widgets.pane import Drawing, Line, Pane, Piece, cut, strip_of
 from llmtui.tui.widgets.text_pane import wrap
+
+_BEFORE_CELLS: Final = 40
 
 
 class NotePane(Pane):
@@ -74,10 +77,10 @@ def help_lines(row: FormRow, notes: FieldNotes) -> list[Piece]:
         known.append(row.accepts)
     if known:
         lines.append(("  ".join(known), "faint"))
-    unit = f" {row.unit}" if row.unit else ""
+    unit = f" {row.unit}" if row.unit and row.default[:1].isdigit() else ""
     default = f"default: {row.default}{unit}"
     if notes.before and notes.before != row.text:
-        default += f"  {glyphs.dot}  was: {notes.before}"
+        default += f"  {glyphs.dot}  was: {cut(notes.before, _BEFORE_CELLS)}"
     lines.append((default, "faint"))
     return lines
 

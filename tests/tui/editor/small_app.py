@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -85,3 +86,8 @@ async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: fl
             return
         await pilot.pause(step)
     raise AssertionError("the condition did not come true")
+
+
+if __name__ == "__main__":  # a real terminal runs it: python -m tests.tui.editor.small_app FILE
+    file = Path(sys.argv[1])
+    SmallApp(parse_preset(file.read_text(encoding="utf-8"), file)).run(mouse=False)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from textual.events import Paste
 
 from llmtui.core.home import user_presets_folder
 from llmtui.core.preset import load_preset, parse_preset
@@ -238,10 +239,12 @@ async def test_escape_codes_in_a_file_never_reach_the_terminal(tmp_path: Path) -
         assert preset is not None and preset.description == "a\x1b[31mred\x9b2J\u202eb\nsecond!"
 
 
-async def test_a_bundled_preset_is_saved_as_a_copy_under_a_name_that_is_asked_for() -> None:
-    loaded = load_preset("opencalm")
-    original = loaded.path.read_bytes() if loaded.path else b""
-    app = SmallApp(loaded)
+async def test_a_bundled_preset_is_saved_as_a_copy_under_a_name_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundled = tmp_path / "bundled" / "night.yaml"
+    app = app_on(TEXT, bundled)
+    monkeypatch.setattr("llmtui.core.preset.library.bundled_folder", lambda: bundled.parent)
     async with app.run_test(size=(80, 24)) as pilot:
         type_value(app, "training.seed", "7")
         burst(app, "w")
@@ -258,7 +261,8 @@ async def test_a_bundled_preset_is_saved_as_a_copy_under_a_name_that_is_asked_fo
     own = user_presets_folder() / "mine.yaml"
     assert app.saved == [own, own]
     assert load_preset("mine").preset.training.seed == 8
-    assert loaded.path is not None and loaded.path.read_bytes() == original
+    assert bundled.read_text() == TEXT
+    assert load_preset("mine").preset.dataset.name_or_path == str(bundled.parent / "rows.jsonl"), "still the same file"
 
 
 async def test_leaving_asks_when_changes_are_not_saved(tmp_path: Path) -> None:
@@ -322,6 +326,17 @@ async def test_run_saves_first_and_asks_the_app(tmp_path: Path) -> None:
         burst(app, "r")
         await until(pilot, lambda: app.to_run == [path])
     assert app.saved == [path] and "r: 16" in path.read_text()
+
+
+async def test_pasted_lines_become_one_line_without_control_characters(tmp_path: Path) -> None:
+    app = app_on(TEXT, tmp_path / "mine.yaml")
+    async with app.run_test(size=(80, 24)) as pilot:
+        go(app, "description")
+        burst(app, "enter")
+        await until(pilot, lambda: app.editor.form.typing is not None)
+        app.post_message(Paste("first\r\n  second\x1b[2J\n"))
+        await until(pilot, lambda: app.editor.form.field.value)
+        assert app.editor.form.field.value == "first second\\x1b[2J"
 
 
 async def test_tab_goes_through_fields_while_typing(tmp_path: Path) -> None:
