@@ -23,7 +23,7 @@ count=$(cat "$0.count" 2>/dev/null || echo 0)
 echo $((count + 1)) > "$0.count"
 case $count in
 0) printf 'model: [unclosed\\n' > "$1" ;;
-1) printf '# by hand\\nmodel: {name_or_path: b}\\ndataset: {name_or_path: rows.jsonl, val_size: -3}\\ntrainin: {}\\n' > "$1" ;;
+1) printf '# by hand\\nmodel: {name_or_path: b}\\ndataset: {val_size: -3}\\ntrainin: {}\\n' > "$1" ;;
 *) printf '# by hand\\nmodel: {name_or_path: c}\\ndataset: {name_or_path: rows.jsonl}\\n' > "$1" ;;
 esac
 """

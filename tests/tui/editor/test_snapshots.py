@@ -12,7 +12,7 @@ from tests.tui.editor.small_app import SmallApp, app_on, burst, until
 
 SIZES: Final = pytest.mark.parametrize("size", [(80, 24), (200, 50)], ids=["80x24", "200x50"])
 TEXT: Final = """\
-description: 学習テスト① [red]x[/] 👨‍👩‍👧 ｶﾅ, the line that is too long to be shown whole in a terminal of eighty columns
+description: 学習テスト① [red]x[/] 👨‍👩‍👧 ｶﾅ, a line that is too long to be shown whole in eighty columns
 model:
   name_or_path: cyberagent/open-calm-7b
   quantization: int8
