@@ -1,0 +1,1 @@
+"""VRAM and disk by arithmetic, at once and without torch: will it fit? All figures are estimates (≈)."""
