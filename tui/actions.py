@@ -117,6 +117,19 @@ class Actions:
 
         resume_run(directory)
 
+    def adopt_orphans(self, runs: Path) -> list[str]:
+        """Start a supervisor for every worker that lives without one; their ids."""
+        from llmtui.core.runs import locks
+        from llmtui.core.runs.reader import run_directories
+
+        if not runs.is_dir() or not any(
+            locks.is_held(d.worker_lock) and not locks.is_held(d.supervisor_lock) for d in run_directories(runs)
+        ):
+            return []
+        from llmtui.core.process.launch import adopt_orphans
+
+        return [directory.id for directory in adopt_orphans(runs)]
+
     def export(self, directory: RunDirectory) -> Path:
         """Write the hand-over summary; the path of the file to hand over."""
         raise NotImplementedError

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from llmtui.tui import terminal
 
@@ -15,7 +15,7 @@ terminal.prepare_textual()  # Textual reads its environment when it is imported
 from textual.app import App  # noqa: E402
 from textual.screen import Screen  # noqa: E402
 
-from llmtui.core.errors import LlmtuiError, MachineError, Problem  # noqa: E402
+from llmtui.core.errors import LlmtuiError, MachineError, PresetError, Problem  # noqa: E402
 from llmtui.core.runs.directory import RunDirectory  # noqa: E402
 from llmtui.tui import keys  # noqa: E402
 from llmtui.tui.actions import Actions, PresetDetails  # noqa: E402
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from llmtui.tui.screens.place import Place
 
 T = TypeVar("T")
+_ADOPT_AFTER: Final = 1.0  # seconds: after the first paint
 
 
 def _presets() -> Screen[Any]:
@@ -80,6 +81,16 @@ class LlmtuiApp(App[None], inherit_bindings=False):
     def on_mount(self) -> None:
         self.reading.start()
         terminal.end_with_terminal(self)
+        self.set_timer(_ADOPT_AFTER, self._adopt)
+
+    def _adopt(self) -> None:
+        """Runs whose supervisor was killed get a new one, as with every llmtui command."""
+
+        def adopted(names: list[str]) -> None:
+            if names and self.place is not None:
+                self.place.say(f"adopted {', '.join(names)}: the supervisor was gone, the run went on", "warn")
+
+        self._in_thread(lambda: self.actions.adopt_orphans(self.runs), adopted)
 
     def on_unmount(self) -> None:
         self.reading.stop()
@@ -259,6 +270,9 @@ class LlmtuiApp(App[None], inherit_bindings=False):
         """An error with its place and cure, until it is closed."""
         from llmtui.tui.screens.message import MessageDialog
 
+        if isinstance(error, PresetError):
+            self.show_problems("the preset", error.problems)
+            return
         if isinstance(error, LlmtuiError):
             lines = [(f"{error.place}: {error.message}" if error.place else error.message, "text")]
             if error.hint:

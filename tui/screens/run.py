@@ -78,6 +78,7 @@ class RunPlace(RunActions, inherit_bindings=False):
         super().__init__()
         self._directory: RunDirectory | None = None
         self._message: RunChanged | None = None
+        self._answered: str | None = None
 
     def body(self) -> Iterable[Widget]:
         yield RunBody()
@@ -94,7 +95,7 @@ class RunPlace(RunActions, inherit_bindings=False):
             self._show_nothing("no run yet: 1 goes to the presets, r there starts one")
             return
         if wanted != self._directory:
-            self._directory, self._message = wanted, None
+            self._directory, self._message, self._answered = wanted, None, None
             self._show_nothing("")
         self.llmtui.reading.watch(wanted, self.post_message)
 
@@ -106,6 +107,8 @@ class RunPlace(RunActions, inherit_bindings=False):
         if self._directory is not None and message.run_id == self._directory.id:
             self._message = message
             self._show()
+            if message.read_all:
+                self._tell_answers(message.state)
 
     def on_run_unreadable(self, message: RunUnreadable) -> None:
         if self._directory is not None and message.run_id == self._directory.id:
@@ -117,6 +120,16 @@ class RunPlace(RunActions, inherit_bindings=False):
         self.query_one(RunHead).show(None, problem=problem, name=name)
         self.query_one(ChartPane).show(ChartData(), waiting="", read_all=True)
         self.show_keys()
+
+    def _tell_answers(self, state: RunState) -> None:
+        """What became of a request is said when it happens, not only listed."""
+        answer = state.answers[-1] if state.answers else None
+        name = answer.request_id if answer is not None else ""
+        if answer is not None and self._answered not in (None, name):
+            done = "done" if answer.accepted else "refused"
+            text = f"{answer.request.replace('_', ' ')}: {answer.text or done}"
+            self.say(text, "good" if answer.accepted else "warn", 8.0)
+        self._answered = name
 
     def _show(self) -> None:
         message = self._message

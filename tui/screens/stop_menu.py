@@ -15,9 +15,9 @@ from llmtui.tui.widgets.list_pane import Column, ListPane, Row
 from llmtui.tui.widgets.pane import Line, Piece
 
 _WAYS: tuple[tuple[StopHow, str, str], ...] = (
-    ("checkpoint", "After this step, with a checkpoint", "nothing is lost; R resumes it"),
+    ("checkpoint", "After this step, with a checkpoint", "nothing is lost"),
     ("now", "Now, without a checkpoint", "back to the last checkpoint"),
-    ("kill", "Kill", "for a worker that no longer answers"),
+    ("kill", "Kill", "if it no longer answers"),
 )
 
 

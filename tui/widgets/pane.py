@@ -202,10 +202,10 @@ class Pane(Widget, can_focus=True):
         self.repaint()
 
     def on_focus(self) -> None:
-        self.repaint()
+        self.call_next(self.repaint)  # Textual changes `has_focus` after this handler
 
     def on_blur(self) -> None:
-        self.repaint()
+        self.call_next(self.repaint)
 
 
 def _changed(y: int, old: Strip, new: Strip) -> Region:
