@@ -68,7 +68,7 @@ def start_run(loaded: LoadedPreset, *, name: str | None = None, command: Sequenc
         runs, resolve(loaded), name=name or loaded.name, preset_name=loaded.name, task=loaded.preset.task,
         description=loaded.preset.description, command=list(command),
     )  # fmt: skip
-    _spawn(directory)
+    spawn_supervisor(directory)
     return directory
 
 
@@ -135,7 +135,7 @@ def resume_run(directory: RunDirectory) -> RunState:
     if state.state == "finished":
         raise RefusedError(f"{directory.id} has finished: nothing is left to train", place=directory.id,
                            hint="fork it for more: llmtui resume RUN --set training.num_train_epochs=…")  # fmt: skip
-    _spawn(directory)
+    spawn_supervisor(directory)
     return state
 
 
@@ -169,7 +169,7 @@ def fork_run(
         raise MachineError(f"the checkpoint could not be copied: {problem}", place=str(origin), hint="check the disk")
     fork = Fork(checkpoint=str(origin), step=found.step, weights_only=_changes_schedule(directory, loaded))
     write_atomically(child.path / FORK_FILE, msgspec.json.encode(fork))
-    _spawn(child)
+    spawn_supervisor(child)
     return child
 
 
@@ -189,20 +189,7 @@ def _changes_schedule(directory: RunDirectory, loaded: LoadedPreset) -> bool:
     )  # fmt: skip
 
 
-def adopt_orphans(runs: Path) -> list[RunDirectory]:
-    """Start a supervisor for every run whose worker lives without one. Cheap when there is none."""
-    adopted = []
-    for directory in run_directories(runs):
-        if locks.is_held(directory.worker_lock) and not locks.is_held(directory.supervisor_lock):
-            try:
-                _spawn(directory)
-            except LlmtuiError:
-                continue
-            adopted.append(directory)
-    return adopted
-
-
-def _spawn(directory: RunDirectory) -> None:
+def spawn_supervisor(directory: RunDirectory) -> None:
     """Start the supervisor in a session of its own and wait until it holds its lock.
 
     Raises:

@@ -268,6 +268,34 @@ def _llama_cpp(folder: str, facts: Facts, kind: str) -> str:
     return f"python convert_hf_to_gguf.py {shlex.quote(folder)} --outfile {shlex.quote(facts['name'] + '.gguf')}"
 
 
+def summary_text(facts: Facts) -> str:
+    """The summary for a terminal: what a person asks first, without Markdown."""
+    lines = [facts["id"], f"  {facts['state']}" + (f": {facts['cause']}" if facts["cause"] else "")]
+    rows = [
+        ("preset", facts["preset"]),
+        ("steps", f"{words.count(facts['step'])} of {words.count(facts['total_steps'])}"),
+        ("loss", f"{words.number(facts['first_loss'])} → {words.number(facts['loss'])}"),
+        ("eval loss", f"{words.number(facts['eval_loss'])}, best {words.number(facts['best_eval_loss'])}"),
+        (
+            "it/s",
+            f"{words.rate(facts['it_per_second'])} without pauses, {words.rate(facts['overall_it_per_second'])} overall",
+        ),
+        ("tokens/s", words.rate(facts["tokens_per_second"])),
+        ("training", words.duration(facts["training_seconds"])),
+        ("checkpoints", ", ".join(str(c["step"]) for c in facts["checkpoints"]) or words.UNKNOWN),
+        ("result", f"{facts['directory']}/{facts['result']['path']}" if facts["result"] else words.UNKNOWN),
+        ("directory", facts["directory"]),
+    ]
+    lines += [f"  {name:<12} {scrub(safe_text(str(value)))}" for name, value in rows]
+    last = max((s["step"] for s in facts["samples"]), default=None)
+    for sample in (s for s in facts["samples"] if s["step"] == last):
+        lines.append(f"  {safe_text(sample['prompt'])} → {safe_text(_shortened(sample) or '')}")
+    lines += [f"  warning: {safe_text(text)}" for text in facts["warnings"]]
+    if facts["hint"]:
+        lines.append(f"  {facts['hint']}")
+    return "\n".join(lines)
+
+
 def summary_html(facts: Facts, markdown: str, picture: str) -> str:
     """A page that needs nothing else: the loss picture inline, the Markdown as it is.
 

@@ -1,0 +1,8 @@
+"""`python -m llmtui.tui.commands`: the same as `llmtui`."""
+
+import sys
+
+from llmtui.tui.commands.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""`llmtui wait RUN`: until it ends."""
+
+from __future__ import annotations
+
+import typer
+
+from llmtui.tui.commands.options import Json, Run, the_run
+from llmtui.tui.commands.output import say, say_json
+
+
+def wait(run: Run, as_json: Json = False) -> None:
+    """Wait until a run has ended; its exit code."""
+    from llmtui.core.process.stop import wait_until_ended
+    from llmtui.core.runs.facts import run_row
+
+    directory, _ = the_run(run, as_json)
+    state = wait_until_ended(directory)
+    if as_json:
+        say_json(run_row(state, directory))
+    else:
+        say(f"{directory.id}: {state.state}" + (f" — {state.cause}" if state.cause else ""))
+    raise typer.Exit(state.exit_code if state.exit_code is not None else 1)
+
+
+def add(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command()(wait)
