@@ -26,6 +26,7 @@ _CHECKS: Final[tuple[tuple[str, Callable[[Preset], bool], str], ...]] = (
     ("checkpoints.mirror", lambda p: p.checkpoints.mirror is not None, "remove it"),
     ("checkpoints.on_full", lambda p: p.checkpoints.on_full != "continue", "on_full: continue runs"),
     ("generation.prompts", lambda p: bool(p.generation.prompts), "use training.sample_prompts"),
+    ("generation.batch_size", lambda p: p.generation.batch_size != 8, "remove it: prompts are answered one by one"),
     ("sweep", lambda p: p.sweep is not None and p.task != "sweep", "remove the section"),
     ("notify", lambda p: p.notify is not None, "remove it"),
 )  # fmt: skip
