@@ -7,11 +7,25 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.representer import RoundTripRepresenter
+from ruamel.yaml.scalarfloat import ScalarFloat
 from ruamel.yaml.scalarstring import LiteralScalarString
+
+
+class _ExactFloats(RoundTripRepresenter):  # type: ignore[misc]
+    """ruamel rewrites floats from mantissa and exponent, which costs the last digit of some: then the plain form."""
+
+    def represent_scalar_float(self, data: ScalarFloat) -> Any:
+        node = super().represent_scalar_float(data)
+        return node if float(node.value) == float(data) else self.represent_float(float(data))
+
+
+_ExactFloats.add_representer(ScalarFloat, _ExactFloats.represent_scalar_float)
 
 
 def _yaml() -> YAML:
     yaml = YAML(typ="rt", pure=True)
+    yaml.Representer = _ExactFloats
     yaml.preserve_quotes = True
     yaml.width = 4096
     yaml.allow_unicode = True
