@@ -74,8 +74,14 @@ def read_manifest(folder: Path) -> Manifest | None:
         return None
 
 
-def verify(folder: Path, run: str | None = None) -> str | None:
-    """What is wrong with a checkpoint, in a few words; None when it is whole.
+def manifest_bytes(folder: Path) -> int:
+    """Bytes of a checkpoint's files by its manifest; 0 without one."""
+    manifest = read_manifest(folder)
+    return sum(file.bytes for file in manifest.files.values()) if manifest is not None else 0
+
+
+def glance(folder: Path, run: str | None = None) -> str | None:
+    """What is wrong with a checkpoint by names and sizes alone, in a few words; None when nothing is.
 
     Args:
         run: the run it must belong to; None accepts any.
@@ -89,15 +95,28 @@ def verify(folder: Path, run: str | None = None) -> str | None:
     if run is not None and manifest.run != run:
         return f"it belongs to run {manifest.run}"
     for name, expected in manifest.files.items():
-        path = folder / name
         try:
-            size = path.stat().st_size
+            size = (folder / name).stat().st_size
         except OSError:
             return f"{name} is missing"
         if size != expected.bytes:
             return f"{name} has {size} bytes instead of {expected.bytes}"
+    return None
+
+
+def verify(folder: Path, run: str | None = None) -> str | None:
+    """What is wrong with a checkpoint, every byte read; None when it is whole.
+
+    Args:
+        run: the run it must belong to; None accepts any.
+    """
+    problem = glance(folder, run)
+    manifest = read_manifest(folder)
+    if problem is not None or manifest is None:
+        return problem
+    for name, expected in manifest.files.items():
         try:
-            if file_hash(path) != expected.xxh3_128:
+            if file_hash(folder / name) != expected.xxh3_128:
                 return f"the content of {name} has changed"
         except OSError as error:
             return f"{name} cannot be read ({error.strerror})"

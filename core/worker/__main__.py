@@ -20,67 +20,70 @@ from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.worker.session import Session, StopRequested
 
 
-def _quiet() -> None:
-    """What libraries print per layer or step would fill output.log."""
+def quiet() -> None:
+    """What libraries print per layer, step or file would fill output.log."""
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("BITSANDBYTES_NOWELCOME", "1")
     warnings.filterwarnings("ignore", message=".*MatMul8bitLt.*")
     warnings.filterwarnings("ignore", message=".*cast from.*")
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+    for name in ("bitsandbytes", "bitsandbytes.autograd._functions", "torch.distributed.elastic", "httpx"):
+        logging.getLogger(name).setLevel(logging.ERROR)
 
 
-def _work(session: Session, attempt_number: int) -> tuple[str, str, int]:
-    """Outcome, cause and last step."""
+def _work(session: Session, number: int) -> tuple[str, str]:
+    """Outcome and cause."""
     import xxhash
 
     from llmtui.core.preset import parse_preset
 
     directory = session.directory
-    session.phase("loading_model", text="importing torch")
-    attempt = read_attempt(directory, attempt_number)
+    session.phase("loading_model", text="libraries")
+    attempt = read_attempt(directory, number)
     text = directory.preset.read_text("utf-8")
     preset = parse_preset(text, directory.preset).preset
-    session.check_stop()
-    from llmtui.core.worker.finetune import Finetune, require_device
+    session.step = attempt.from_step or 0
+    from llmtui.core.worker.finetune import Finetune
 
-    require_device(preset)
     task = Finetune(session, preset, attempt, xxhash.xxh3_128_hexdigest(text.encode()))
     task.run()
-    return task.outcome, task.cause, int(task.trainer.state.global_step or task.total_steps)
+    return task.outcome, task.cause
 
 
-def _run(session: Session, attempt: int) -> int:
+def _run(session: Session, number: int) -> int:
     try:
-        outcome, cause, step = _work(session, attempt)
-        session.write(ev.Exit(outcome=outcome, step=step, cause=cause))  # type: ignore[arg-type]
+        outcome, cause = _work(session, number)
+        session.answer_too_late()
+        session.write(ev.Exit(outcome=outcome, step=session.step, cause=cause))  # type: ignore[arg-type]
         return 0 if outcome == "finished" else 4
     except StopRequested:
-        session.write(ev.Exit(outcome="stopped", step=0, cause="stopped before the first step"))
+        session.write(ev.Exit(outcome="stopped", step=session.step, cause="stopped before the first step"))
         return 4
     except BaseException as raised:
+        session.now_to_save()  # no more: the watching thread has nothing to do with a failure
         traceback.print_exc()
         from llmtui.core.worker.failures import as_llmtui_error, error_event
 
         error = as_llmtui_error(raised)
         session.write(error_event(error))
-        session.write(ev.Exit(outcome="failed", step=0, cause=error.message))
+        session.answer_too_late()
+        session.write(ev.Exit(outcome="failed", step=session.step, cause=error.message))
         return error.exit_code
 
 
 def main() -> int:
     """Run one attempt; holds `worker.lock` shared for its life."""
-    _quiet()
-    directory, attempt = RunDirectory(Path(sys.argv[1])), int(sys.argv[2])
+    quiet()
+    directory, number = RunDirectory(Path(sys.argv[1])), int(sys.argv[2])
     try:
         lock = locks.take(directory.worker_lock, "shared")
     except LlmtuiError as error:
         print(error, file=sys.stderr)  # noqa: T201
         return error.exit_code
-    session = Session(directory, attempt)
+    session = Session(directory, number)
     session.listen()
     try:
-        return _run(session, attempt)
+        return _run(session, number)
     finally:
         session.close()
         del lock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from llmtui.core.preset import Preset
@@ -53,9 +54,9 @@ def training_arguments(
 
 
 def warmup_steps(preset: Preset, total_steps: int) -> int:
-    """Whole warm-up steps; a share of all steps when the preset says less than 1."""
+    """Whole warm-up steps; a share of all steps, rounded up as the Trainer does, when the preset says less than 1."""
     wanted = preset.training.warmup_steps
-    return round(wanted * total_steps) if wanted < 1 else round(wanted)
+    return math.ceil(wanted * total_steps) if wanted < 1 else int(wanted)
 
 
 def lora_config(preset: Preset) -> dict[str, Any] | None:
@@ -98,7 +99,7 @@ def load_arguments(preset: Preset, precision: Precision) -> dict[str, Any]:
         "dtype": precision.weights,
         "attn_implementation": "sdpa" if model.attention == "auto" else model.attention,
         "trust_remote_code": model.trust_remote_code,
-        "use_safetensors": True,
+        "weights_only": True,  # safetensors where there are any; a pickle may hold tensors and nothing else
     }
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import torch
 
 from llmtui.core.errors import DataError, LlmtuiError, MachineError, PresetError
 from llmtui.core.runs import events as ev
+
+_GIB = 1 << 30
 
 
 class GpuMemoryError(MachineError):
@@ -21,25 +26,31 @@ class NanLossError(LlmtuiError):
     kind = "nan_loss"
 
 
+class PythonError(LlmtuiError):
+    """Something nobody foresaw; the traceback is in output.log."""
+
+    kind = "python"
+
+
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the device's memory ran out."""
+    """Whether the device's memory ran out (cuBLAS has words of its own for it)."""
     if isinstance(error, torch.OutOfMemoryError):
         return True
-    return isinstance(error, RuntimeError) and "out of memory" in str(error).lower()
+    text = str(error)
+    return isinstance(error, RuntimeError) and ("out of memory" in text.lower() or "ALLOC_FAILED" in text)
 
 
 def memory_sentence() -> str:
-    """The numbers of the fullest GPU, GiB."""
+    """The current GPU's numbers in parentheses, GiB; empty without a GPU."""
     if not torch.cuda.is_available():
         return ""
     index = torch.cuda.current_device()
     free, total = torch.cuda.mem_get_info(index)
-    gib = 1 << 30
     allocated, reserved = torch.cuda.memory_allocated(index), torch.cuda.memory_reserved(index)
-    others = total - free - reserved
+    others = max(0, total - free - reserved)
     return (
-        f" (GPU {index}: {total / gib:.1f} GiB, this run holds {allocated / gib:.1f} allocated and "
-        f"{reserved / gib:.1f} reserved, others and the driver {max(0, others) / gib:.1f})"
+        f" (GPU {index}: {total / _GIB:.1f} GiB, this run holds {allocated / _GIB:.1f} allocated and "
+        f"{reserved / _GIB:.1f} reserved, other processes and the driver {others / _GIB:.1f})"
     )
 
 
@@ -48,17 +59,15 @@ def as_llmtui_error(error: BaseException) -> LlmtuiError:
     if isinstance(error, LlmtuiError):
         return error
     if is_out_of_memory(error):
-        return GpuMemoryError(f"the GPU's memory ran out{memory_sentence()}",
-                              hint="use a smaller batch, gradient_checkpointing: true, or a quantised base")  # fmt: skip
+        hint = "use a smaller batch, gradient_checkpointing: true, or a quantised base"
+        return GpuMemoryError(f"the GPU's memory ran out{memory_sentence()}", hint=hint)
     if isinstance(error, MemoryError):
         return MachineError("the machine's memory ran out", hint="close other programs or use a smaller model")
-    if isinstance(error, OSError) and error.errno == 28:
+    if isinstance(error, OSError) and error.errno in (28, 122):
         return MachineError("the disk is full", place=str(error.filename or ""), hint="free space, then llmtui resume")
     text = str(error).strip().splitlines()
-    wrapped = LlmtuiError(f"{type(error).__name__}: {text[-1] if text else 'no message'}",
-                          hint="llmtui logs shows the traceback")  # fmt: skip
-    wrapped.kind = "python"  # type: ignore[misc]
-    return wrapped
+    return PythonError(f"{type(error).__name__}: {text[-1] if text else 'no message'}",
+                       hint="llmtui logs shows the traceback")  # fmt: skip
 
 
 def error_event(error: LlmtuiError) -> ev.ErrorEvent:
@@ -69,24 +78,46 @@ def error_event(error: LlmtuiError) -> ev.ErrorEvent:
     )
 
 
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
 def hub_error(name: str, error: Exception) -> LlmtuiError:
-    """Why a model or tokenizer could not be loaded."""
-    text = f"{type(error).__name__}: {error}"
-    low = text.lower()
+    """Why a model or tokenizer could not be loaded, in one sentence.
+
+    The libraries wrap the first cause several times over, so the whole chain is looked at.
+    """
     place = "model.name_or_path"
-    if "gated" in low or "401" in text or "403" in text:
-        return MachineError(f"access to {name} is refused", place=place,
-                            hint="accept the terms on its hub page, then `hf auth login` or set HF_TOKEN")  # fmt: skip
-    if "sentencepiece" in low or "protobuf" in low or "tiktoken" in low:
-        package = "sentencepiece" if "sentencepiece" in low else "protobuf"
-        return MachineError(f"the tokenizer of {name} needs the package {package}", place=place,
-                            hint=f"pip install {package}")  # fmt: skip
-    if "not a valid model identifier" in low or "repositorynotfound" in low.replace(" ", ""):
-        return DataError(f'there is no folder and no hub model "{name}"', place=place, hint="check the name")
-    if any(
-        w in low for w in ("couldn't connect", "offline", "connection", "resolve", "localentrynotfound", "timed out")
-    ):
+    own = next((e for e in _chain(error) if isinstance(e, LlmtuiError)), None)
+    if own is not None:
+        return own
+    kinds = {type(e).__name__ for e in _chain(error)}
+    text = " ".join(str(e) for e in _chain(error))
+    low = text.lower()
+    if "GatedRepoError" in kinds or "gated repo" in low:
+        return MachineError(f"access to {name} is gated", place=place,
+                            hint="accept its terms on the hub, then `hf auth login` or set HF_TOKEN")  # fmt: skip
+    if "RevisionNotFoundError" in kinds or "not a valid git identifier" in low:
+        return DataError(f"{name} has no such revision", place="model.revision", hint="check model.revision")
+    if "RepositoryNotFoundError" in kinds or "HFValidationError" in kinds:
+        return DataError(f"there is no folder and no hub model {name}, or it is private", place=place,
+                         hint="check the name; for a private model `hf auth login` or set HF_TOKEN")  # fmt: skip
+    package = re.search(r"sentencepiece|protobuf|tiktoken", low)
+    if package:  # without protobuf transformers asks for tiktoken
+        wanted = "sentencepiece" if package[0] == "sentencepiece" else "protobuf"
+        return MachineError(f"the tokenizer of {name} needs the package {wanted}", place=place,
+                            hint=f"pip install {wanted}")  # fmt: skip
+    if kinds & {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectError", "ConnectTimeout", "ReadTimeout",
+                "ConnectionError", "ProxyError"} or "couldn't connect" in low:  # fmt: skip
         return MachineError(f"the hub cannot be reached for {name}, and it is not in the local cache", place=place,
                             hint="check the network, or name a local folder")  # fmt: skip
-    return DataError(f"{name} cannot be loaded: {text.splitlines()[0][:300]}", place=place,
+    if "trust_remote_code" in low:
+        return DataError(f"{name} needs Python code of its own to be run", place="model.trust_remote_code",
+                         hint="read that code, then set model.trust_remote_code: true if you trust it")  # fmt: skip
+    first = str(error).strip().splitlines()
+    return DataError(f"{name} cannot be loaded: {type(error).__name__}: {first[0][:300] if first else ''}", place=place,
                      hint="llmtui logs shows the traceback")  # fmt: skip

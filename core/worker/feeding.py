@@ -18,19 +18,22 @@ class CountingCollator:
     def __init__(self, pad_id: int, pad_to: int | None) -> None:
         self._pad_id = pad_id
         self._pad_to = pad_to
-        self.counts: deque[tuple[int, int]] = deque()
+        self._counts: deque[tuple[int, int]] = deque()
 
     def __call__(self, features: Sequence[dict[str, list[int]]]) -> dict[str, torch.Tensor]:
         batch = collate(features, self._pad_id, self._pad_to)
+        for labels in batch["labels"]:
+            # A row's first token is predicted from nothing: the loss never sees its label, and so that the mean is over
+            # the trained tokens alone, the count that the Trainer divides by must not either (5.17 counts it).
+            labels[0] = IGNORED
         tokens = sum(len(f["input_ids"]) for f in features)
-        # A row's first token is predicted from nothing, so its label never counts.
-        trained = sum(len(f["labels"]) - 1 - f["labels"][1:].count(IGNORED) for f in features)
-        self.counts.append((tokens, trained))
+        trained = sum(len(labels) - labels.count(IGNORED) for labels in batch["labels"])
+        self._counts.append((tokens, trained))
         return {name: torch.tensor(rows, dtype=torch.long) for name, rows in batch.items()}
 
     def take(self, batches: int) -> tuple[int, int]:
         """The counts of the next batches, added up."""
-        taken = [self.counts.popleft() for _ in range(min(batches, len(self.counts)))]
+        taken = [self._counts.popleft() for _ in range(min(batches, len(self._counts)))]
         return sum(t for t, _ in taken), sum(t for _, t in taken)
 
 

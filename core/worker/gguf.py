@@ -6,42 +6,27 @@ anew from its config and state dict and saved as safetensors.
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import xxhash
+
 from llmtui.core.errors import DataError
-from llmtui.core.home import cache_folder
+from llmtui.core.worker.cached import cached_folder
 
 
-def converted(path: Path) -> Path:
+def converted(path: Path, waiting: Callable[[], None] = lambda: None) -> Path:
     """The cached conversion of a GGUF file, made when it is not there. The name holds the file's identity.
 
     Raises:
         DataError: transformers cannot read it.
     """
     status = path.stat()
-    identity = f"{path.resolve()}:{status.st_size}:{status.st_mtime_ns}".encode()
-    target = cache_folder() / f"gguf-{path.stem}-{hashlib.sha256(identity).hexdigest()[:16]}"
-    if (target / "config.json").is_file():
-        return target
-    staging = target.with_name(f".{target.name}-{os.getpid()}")
-    shutil.rmtree(staging, ignore_errors=True)
-    staging.mkdir(parents=True)
-    try:
-        _convert(path, staging)
-        try:
-            staging.rename(target)
-        except OSError:  # another process was first
-            if not (target / "config.json").is_file():
-                raise
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-    return target
+    identity = xxhash.xxh3_64_hexdigest(f"{path.resolve()}:{status.st_size}:{status.st_mtime_ns}".encode())
+    return cached_folder(f"gguf-{path.stem}-{identity}", lambda folder: _convert(path, folder), waiting)
 
 
-def _convert(path: Path, staging: Path) -> None:
+def _convert(path: Path, folder: Path) -> None:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
@@ -49,12 +34,12 @@ def _convert(path: Path, staging: Path) -> None:
         loaded = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
         tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
     except (ValueError, OSError, KeyError, NotImplementedError) as error:
-        raise DataError(f"the GGUF file cannot be read: {error}", place=path.name, hint="use another file") from error
+        raise DataError(f"the GGUF file {path} cannot be read: {error}", place="model.name_or_path",
+                        hint="use another file, or the model's own safetensors") from error  # fmt: skip
     settings = loaded.config.to_dict()
     settings.pop("quantization_config", None)
-    config = AutoConfig.for_model(**settings)
-    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**settings), dtype=torch.float32)
     model.load_state_dict(loaded.state_dict())
     model.generation_config = loaded.generation_config
-    model.save_pretrained(staging)
-    tokenizer.save_pretrained(staging)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)

@@ -6,13 +6,16 @@ import json
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from llmtui.core.errors import DataError, UsageError
+from llmtui.core.errors import DataError
 from llmtui.core.home import runs_folder
-from llmtui.core.runs.reader import find_run, read_state
+from llmtui.core.preset.resolving import looks_like_path
+from llmtui.core.runs.directory import RunDirectory
+from llmtui.core.runs.reader import run_directories
 
 INITIALISE: Final = "llmtui_initialise_from_config"
+_PLACE: Final = "model.name_or_path"
 _WEIGHTS: Final = ("*.safetensors", "*.bin")
 
 
@@ -20,18 +23,20 @@ _WEIGHTS: Final = ("*.safetensors", "*.bin")
 class Location:
     """What `from_pretrained` is given.
 
-    `adapter` is a PEFT adapter to be merged into the base first; `initialise` means random weights from the config.
+    `adapter` is a PEFT adapter to be merged into the base first; `initialise` means random weights from the config;
+    `fleeting` a base that another run or the cache owns, so that it may be gone one day.
     """
 
     path: str
     adapter: Path | None = None
     initialise: bool = False
     gguf: Path | None = None
+    fleeting: bool = False
     said: str = ""
 
     @property
     def local(self) -> bool:
-        """Whether it is a folder here."""
+        """Whether it is a folder here, rather than a hub id."""
         return Path(self.path).is_dir()
 
 
@@ -46,12 +51,12 @@ def locate(name: str, base_folder: Path) -> Location:
     path = base_folder / Path(name).expanduser()
     if path.suffix.lower() == ".gguf":
         if not path.is_file():
-            raise DataError("there is no such file", place=str(path), hint=_near(path))
-        return Location(str(path.parent), gguf=path)
+            raise DataError(f"there is no file {path}", place=_PLACE, hint=_near(path))
+        return Location(str(path.parent), gguf=path, fleeting=True)
     if path.is_dir():
         return _of_folder(path)
-    if name.startswith(("/", ".", "~")) or name.count("/") > 1:
-        raise DataError("there is no such folder", place=str(path), hint=_near(path))
+    if looks_like_path(name) or name.count("/") > 1:
+        raise DataError(f"there is no folder {path}", place=_PLACE, hint=_near(path))
     return Location(name)
 
 
@@ -69,43 +74,67 @@ def _of_folder(path: Path) -> Location:
     if not config.is_file():
         files = sorted(path.glob("*.gguf"))
         hint = f"name the file: {files[0]}" if files else "a model folder has a config.json"
-        raise DataError("the folder holds no model", place=str(path), hint=hint)
+        raise DataError(f"the folder {path} holds no model", place=_PLACE, hint=hint)
     if not any(next(path.glob(pattern), None) for pattern in _WEIGHTS):
-        if json.loads(config.read_text("utf-8")).get(INITIALISE) is True:
+        if _json(config).get(INITIALISE) is True:
             return Location(str(path), initialise=True, said="the weights are initialised from the config, untrained")
-        raise DataError("the folder holds a config but no weights", place=str(path),
+        raise DataError(f"the folder {path} holds a config but no weights", place=_PLACE,
                         hint="download them (*.safetensors) into it")  # fmt: skip
     return Location(str(path))
 
 
 def _of_adapter(path: Path, said: str) -> Location:
-    base = str(json.loads((path / "adapter_config.json").read_text("utf-8")).get("base_model_name_or_path") or "")
+    base = str(_json(path / "adapter_config.json").get("base_model_name_or_path") or "")
     if not base:
-        raise DataError("the adapter does not name its base model", place=str(path), hint="name the base model")
-    found = locate(base, path) if not Path(base).is_absolute() else _existing(Path(base))
+        raise DataError(f"the adapter {path} does not name its base model", place=_PLACE, hint="name the base model")
+    if Path(base).is_absolute() and not Path(base).is_dir():
+        raise DataError(f"the base model of the adapter {path} is gone ({base})", place=_PLACE,
+                        hint="put it back, or name another")  # fmt: skip
+    found = locate(base, path)
     if found.adapter is not None:
-        raise DataError("the adapter's base is an adapter itself", place=str(path), hint="llmtui merge that one first")
-    return Location(found.path, adapter=path, said=f"{said}, merged into its base for this run")
+        raise DataError(f"the base of the adapter {path} is an adapter itself", place=_PLACE,
+                        hint="llmtui merge that one first")  # fmt: skip
+    return Location(found.path, adapter=path, fleeting=True, said=f"{said}, merged into its base for this run")
 
 
-def _existing(path: Path) -> Location:
-    if not path.is_dir():
-        raise DataError(
-            f"the adapter's base model {path} is gone", place=str(path), hint="put it back, or name another"
-        )
-    return _of_folder(path)
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} is damaged: {error}", place=_PLACE, hint="download it again") from error
+    return value if isinstance(value, dict) else {}
 
 
 def _of_run(reference: str) -> Location:
+    """The newest run of that id, name or preset that has a result; `@STEP` means its checkpoint."""
+    name, _, step = reference.partition("@")
+    runs = _matching(name)
+    if not runs:
+        raise DataError(f"there is no run {name}", place=_PLACE, hint="llmtui ls shows the runs")
+    for directory in reversed(runs):
+        for folder in (directory.checkpoints / f"checkpoint-{step}",) if step else (directory.model, directory.adapter):
+            if folder.is_dir():
+                said = f"the base is {'checkpoint ' + step if step else 'the result'} of {directory.id}"
+                found = _of_adapter(folder, said) if (folder / "adapter_config.json").is_file() else _of_folder(folder)
+                return Location(found.path, adapter=found.adapter, fleeting=True, said=found.said or said)
+    missing = f"checkpoint {step}" if step else "result"
+    raise DataError(f"run {runs[-1].id} has no {missing} yet", place=_PLACE,
+                    hint=f"let it finish: llmtui resume {runs[-1].id}")  # fmt: skip
+
+
+def _matching(name: str) -> list[RunDirectory]:
+    everything = run_directories(runs_folder())
+    if name == "last":
+        return everything
+    exact = [d for d in everything if d.id == name]
+    if exact:
+        return exact
+    infos = {d: i for d in everything if (i := _info(d)) is not None}
+    return [d for d, i in infos.items() if i.name == name] or [d for d, i in infos.items() if i.preset == name]
+
+
+def _info(directory: RunDirectory) -> Any:
     try:
-        directory, _, _ = find_run(runs_folder(), reference)
-    except UsageError as error:
-        raise DataError(f"model.name_or_path names run:{reference}, and there is no such run",
-                        place="model.name_or_path", hint="llmtui ls shows the runs") from error  # fmt: skip
-    state = read_state(directory)
-    if directory.model.is_dir():
-        return Location(str(directory.model), said=f"the base is the result of {directory.id}")
-    if directory.adapter.is_dir():
-        return _of_adapter(directory.adapter, f"the base is the result of {directory.id}")
-    raise DataError(f"run {directory.id} has no result ({state.state})", place="model.name_or_path",
-                    hint=f"let it finish: llmtui resume {directory.id}")  # fmt: skip
+        return directory.info()
+    except DataError:
+        return None

@@ -1,63 +1,137 @@
-"""The model and tokenizer of a preset, loaded as it says and made ready to train."""
+"""The model and tokenizer of a preset, loaded as it says."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+import xxhash
 
-from llmtui.core.errors import DataError, LlmtuiError
+from llmtui.core.errors import LlmtuiError
 from llmtui.core.preset import Preset
-from llmtui.core.worker.arguments import load_arguments, lora_config, quantization_config
+from llmtui.core.worker.arguments import load_arguments, quantization_config
+from llmtui.core.worker.cached import cached_folder, keep_model
+from llmtui.core.worker.downloading import download
 from llmtui.core.worker.failures import hub_error
 from llmtui.core.worker.gguf import converted
 from llmtui.core.worker.locate import INITIALISE, Location, locate
 from llmtui.core.worker.precision import Precision
 
-
-@dataclass
-class Loaded:
-    """A model with what was found out about it."""
-
-    model: Any
-    tokenizer: Any
-    base: str
-    attention: str
-    max_positions: int | None
-    notes: list[str]
+Progress = Callable[[str, int, int | None, str], None]
+"""Phase, done, total, text."""
 
 
-def find_model(preset: Preset, base_folder: Path) -> Location:
-    """Where the preset's model is; a GGUF file is converted first, an adapter merged into its base."""
+def find_model(preset: Preset, base_folder: Path, kept: Path, on_progress: Progress) -> Location:
+    """Where the preset's model is, as something that `from_pretrained` can load.
+
+    A hub model is downloaded, a GGUF file converted, an adapter merged into its base. What belongs to the cache or to
+    another run is kept in `kept` under a second name (hard links), so that an adapter trained on it stays usable and
+    a resumed attempt finds the same base; once there, it is what later attempts load.
+
+    Args:
+        base_folder: what a relative path is relative to.
+        kept: the run's `base/`.
+    """
+    if (kept / "config.json").is_file():
+        return Location(str(kept), said="the base is kept in base/")
     location = locate(preset.model.name_or_path, base_folder)
     if location.gguf is not None:
-        return Location(str(converted(location.gguf)), said=f"{location.gguf.name} was converted into the cache")
+        on_progress("loading_model", 0, None, f"converting {location.gguf.name} (once)")
+        folder = converted(location.gguf, lambda: on_progress("loading_model", 0, None, "another run converts it"))
+        location = Location(str(folder), fleeting=True, said=f"{location.gguf.name} was converted into the cache")
+    if location.adapter is not None:
+        on_progress("loading_model", 0, None, "merging the adapter into its base (once)")
+        location = Location(str(_merged(location)), fleeting=True, said=location.said)
+    if location.initialise:
+        return _initialised_base(location, preset, kept)
+    if location.fleeting:
+        keep_model(Path(location.path), kept)
+        return Location(str(kept), said=f"{location.said}; kept in base/")
+    if not location.local:
+        _fetch(location.path, preset, on_progress)
     return location
 
 
-def load_tokenizer(location: Location, preset: Preset) -> Any:
-    """The tokenizer beside the model (or beside the adapter, which keeps its own)."""
-    from transformers import AutoTokenizer
-
-    source = (
-        location.adapter
-        if location.adapter and (location.adapter / "tokenizer_config.json").is_file()
-        else location.path
-    )
+def _fetch(name: str, preset: Preset, on_progress: Progress) -> None:
+    on_progress("downloading", 0, None, name)
     try:
-        return AutoTokenizer.from_pretrained(
-            source, revision=preset.model.revision or "main", trust_remote_code=preset.model.trust_remote_code
-        )
+        download(name, preset.model.revision, preset.model.trust_remote_code,
+                 lambda done, total: on_progress("downloading", done, total, name))  # fmt: skip
     except LlmtuiError:
         raise
+    except Exception as error:
+        from huggingface_hub import snapshot_download
+
+        try:  # without a network, what is in the cache serves
+            snapshot_download(name, revision=preset.model.revision, local_files_only=True)
+        except Exception:
+            raise hub_error(name, error) from error
+
+
+def _merged(location: Location) -> Path:
+    """The adapter merged into its base, kept in the cache under the content of the one and the path of the other."""
+    from llmtui.core.worker.merge import merge_into
+
+    assert location.adapter is not None
+    adapter = location.adapter
+    state = xxhash.xxh3_64(location.path.encode())
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        state.update((adapter / name).read_bytes())
+
+    def make(folder: Path) -> None:
+        merge_into(folder, location.path, adapter, check=False)
+
+    return cached_folder(f"merged-{state.hexdigest()}", make)
+
+
+def _initialised_base(location: Location, preset: Preset, kept: Path) -> Location:
+    """An adapter on random weights is worth nothing without them: keep such a base in the run directory."""
+    if preset.lora is None:
+        return location
+    from llmtui.core.worker.cached import write_folder
+
+    def make(folder: Path) -> None:
+        _initialise(location, preset, {"dtype": torch.float32}).save_pretrained(folder)
+        load_tokenizer(location, preset).save_pretrained(folder)
+
+    write_folder(kept, make)
+    return Location(str(kept), said=f"{location.said}; kept in base/")
+
+
+def load_tokenizer(location: Location, preset: Preset) -> Any:
+    """The tokenizer beside the model."""
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(
+            location.path, revision=preset.model.revision or "main", trust_remote_code=preset.model.trust_remote_code
+        )
     except Exception as error:
         raise hub_error(preset.model.name_or_path, error) from error
 
 
-def load_model(location: Location, preset: Preset, precision: Precision, device: str) -> Any:
-    """The base model on its device, quantised as the preset says."""
+def load_config(location: Location, preset: Preset) -> Any:
+    """The model's config, without its weights."""
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.from_pretrained(
+            location.path, revision=preset.model.revision or "main", trust_remote_code=preset.model.trust_remote_code
+        )
+    except Exception as error:
+        raise hub_error(preset.model.name_or_path, error) from error
+
+
+def load_model(location: Location, preset: Preset, precision: Precision, device: str, on_progress: Progress) -> Any:
+    """The base model on its device, quantised as the preset says.
+
+    Raises:
+        torch.OutOfMemoryError: the weights do not fit.
+        LlmtuiError: it cannot be loaded, with the reason.
+    """
     from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
     arguments = load_arguments(preset, precision)
@@ -69,117 +143,66 @@ def load_model(location: Location, preset: Preset, precision: Precision, device:
         arguments["quantization_config"] = BitsAndBytesConfig(**quantization)
     try:
         if location.initialise:
-            return _initialised(location, arguments, preset, device, quantization is not None)
-        path = str(_merged(location)) if location.adapter else location.path
-        return AutoModelForCausalLM.from_pretrained(path, device_map={"": device}, **arguments)
+            return _initialise(location, preset, arguments).to(device)
+        with _weights_counted(on_progress):
+            return AutoModelForCausalLM.from_pretrained(location.path, device_map={"": device}, **arguments)
     except (LlmtuiError, torch.OutOfMemoryError):
         raise
     except Exception as error:
         raise hub_error(preset.model.name_or_path, error) from error
 
 
-def _initialised(location: Location, arguments: dict[str, Any], preset: Preset, device: str, quantised: bool) -> Any:
+def _initialise(location: Location, preset: Preset, arguments: dict[str, Any]) -> Any:
     """Random weights from the config, drawn with the preset's seed (the marker does not go into results)."""
-    import tempfile
+    from transformers import AutoModelForCausalLM, set_seed
 
-    from transformers import AutoConfig, AutoModelForCausalLM, set_seed
-
-    config = AutoConfig.from_pretrained(location.path)
+    config = load_config(location, preset)
     if hasattr(config, INITIALISE):
         delattr(config, INITIALISE)
     set_seed(preset.training.seed)
-    model = AutoModelForCausalLM.from_config(
-        config, dtype=arguments["dtype"], attn_implementation=arguments["attn_implementation"]
-    )
-    if not quantised:
-        return model.to(device)
-    with tempfile.TemporaryDirectory() as folder:  # bitsandbytes quantises while loading
-        model.save_pretrained(folder)
-        return AutoModelForCausalLM.from_pretrained(folder, device_map={"": device}, **arguments)
+    wanted = {name: arguments[name] for name in ("dtype", "attn_implementation") if name in arguments}
+    return AutoModelForCausalLM.from_config(config, **wanted)
 
 
-def _merged(location: Location) -> Path:
-    """The adapter merged into its base, kept in the cache under the adapter's hash."""
-    import hashlib
-    import os
-    import shutil
+@contextmanager
+def _weights_counted(on_progress: Progress) -> Iterator[None]:
+    """Pass on transformers' own progress over the weights, and print no bar."""
+    from transformers.utils import logging
 
-    from llmtui.core.home import cache_folder
-    from llmtui.core.worker.merge import merge_adapter
+    def hook(_: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        return _Counted(arguments[0] if arguments else named.get("iterable"), on_progress)
 
-    assert location.adapter is not None
-    weights = location.adapter / "adapter_model.safetensors"
-    identity = hashlib.sha256(weights.read_bytes() + location.path.encode()).hexdigest()[:16]
-    target = cache_folder() / f"merged-{identity}"
-    if not (target / "config.json").is_file():
-        staging = target.with_name(f".{target.name}-{os.getpid()}")
-        merge_adapter(location.path, location.adapter, staging, check=False)
-        try:
-            staging.rename(target)
-        except OSError:
-            shutil.rmtree(staging, ignore_errors=True)
-    return target
+    previous = logging.set_tqdm_hook(hook)
+    try:
+        yield
+    finally:
+        logging.set_tqdm_hook(previous)
 
 
-def linear_names(model: Any) -> set[str]:
-    """The last parts of the names of all linear layers, the output head left out."""
-    head = model.get_output_embeddings()
-    names = set()
-    for name, module in model.named_modules():
-        kind = type(module).__name__
-        if module is not head and (
-            isinstance(module, torch.nn.Linear) or kind in ("Conv1D", "Linear8bitLt", "Linear4bit")
-        ):
-            names.add(name.rpartition(".")[2])
-    return names
+class _Counted:
+    """Stands in for a tqdm bar over the weights."""
+
+    def __init__(self, items: Any, on_progress: Progress) -> None:
+        self._items = items if items is not None else ()
+        self._on_progress = on_progress
+
+    def __iter__(self) -> Iterator[Any]:
+        total = len(self._items) if hasattr(self._items, "__len__") else None
+        for number, item in enumerate(self._items):
+            self._on_progress("loading_model", number, total, "weights")
+            yield item
+
+    def __getattr__(self, _: str) -> Callable[..., None]:
+        return lambda *_, **__: None
+
+    def __enter__(self) -> _Counted:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
 
 
-def check_targets(model: Any, preset: Preset) -> None:
-    """Refuse LoRA targets that the model does not have, even when others match.
-
-    Raises:
-        DataError: lists the names there are.
-    """
-    lora = preset.lora
-    if lora is None or isinstance(lora.target_modules, str):
-        return
-    every = {name for name, _ in model.named_modules()} | {n.rpartition(".")[2] for n, _ in model.named_modules()}
-    wrong = [
-        name for name in lora.target_modules if name not in every and not any(m.endswith(f".{name}") for m in every)
-    ]
-    if wrong:
-        raise DataError(
-            f"the model has no layer named {', '.join(wrong)}", place="lora.target_modules",
-            hint=f"its linear layers are {', '.join(sorted(linear_names(model)))}; or write all-linear",
-        )  # fmt: skip
-
-
-def make_trainable(model: Any, preset: Preset) -> Any:
-    """Prepare a quantised base, turn checkpointing on and put LoRA in, as the preset says."""
-    from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
-
-    model.config.use_cache = False
-    checkpointing = preset.training.gradient_checkpointing
-    if preset.model.quantization != "none":
-        model = prepare_model_for_kbit_training(
-            model,
-            use_gradient_checkpointing=checkpointing,
-            gradient_checkpointing_kwargs={"use_reentrant": False},
-        )
-    elif checkpointing:
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        if preset.lora is not None:
-            model.enable_input_require_grads()
-    arguments = lora_config(preset)
-    if arguments is None:
-        return model
-    check_targets(model, preset)
-    return get_peft_model(model, LoraConfig(**arguments))
-
-
-def max_positions(model: Any) -> int | None:
+def positions(config: Any) -> int | None:
     """The longest sequence the model was made for; None when its config does not say."""
-    config = model.config
     for name in ("max_position_embeddings", "n_positions", "max_seq_len"):
         value = getattr(config, name, None)
         if isinstance(value, int) and value > 0:
@@ -190,7 +213,7 @@ def max_positions(model: Any) -> int | None:
 def pad_token(tokenizer: Any) -> tuple[int, str]:
     """A pad token id and what was chosen. Padding is masked by position, so an end token may serve."""
     if tokenizer.pad_token_id is not None:
-        return int(tokenizer.pad_token_id), f"padding with {tokenizer.pad_token!r}"
+        return int(tokenizer.pad_token_id), ""
     for name in ("unk_token", "eos_token"):
         identity = getattr(tokenizer, f"{name}_id")
         if identity is not None:

@@ -11,15 +11,17 @@ FILE: Final = "llmtui_state.json"
 
 
 class Progress(msgspec.Struct, kw_only=True):
-    """`best_value` in the metric's own unit; `waited` evaluations since it got better."""
+    """`best_value` in the metric's own unit; `waited` evaluations since it got better; `evaluated`: the last's step."""
 
     best_step: int | None = None
     best_value: float | None = None
     waited: int = 0
+    evaluated: int | None = None
     micro_batch: int | None = None
 
     def note(self, step: int, value: float | None, larger_is_better: bool) -> bool:
         """Whether this evaluation is the best so far; one that is not a number never is."""
+        self.evaluated = step
         better = value is not None and (
             self.best_value is None or (value > self.best_value if larger_is_better else value < self.best_value)
         )

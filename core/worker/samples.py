@@ -66,7 +66,7 @@ def _answer(
     began = time.perf_counter()
     with autocast():
         out = model.generate(
-            input_ids=batch, attention_mask=torch.ones_like(batch), eos_token_id=ends or None,
+            input_ids=batch, attention_mask=torch.ones_like(batch), eos_token_id=ends or None, use_cache=True,
             pad_token_id=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (ends or [0])[0],
             **generation_arguments(preset),
         )  # fmt: skip

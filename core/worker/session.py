@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import select
 import signal
 import sys
+import threading
 import time
 from types import FrameType
 
@@ -13,41 +16,75 @@ from llmtui.core.runs.clock import boot_id
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.log import EventWriter
 
+_WATCH_SECONDS = 0.3
+_PHASE_SECONDS = 0.25
+_BEFORE = "stopped before the first step"
+
 
 class StopRequested(Exception):
     """A stop was asked for where there is nothing to save yet."""
 
 
 class Session:
-    """Writes events and answers requests of one attempt."""
+    """Writes events and answers requests of one attempt. Its methods may be called from any thread."""
 
     def __init__(self, directory: RunDirectory, attempt: int) -> None:
-        import os
-
         self.directory = directory
         self.attempt = attempt
+        self.step = 0
+        """The step the attempt has reached, for its last line."""
         self._writer = EventWriter(directory.events)
-        self._phase: tuple[str, int, int | None] | None = None
+        self._lock = threading.RLock()
+        self._phase: tuple[str, str] | None = None
         self._phase_written = 0.0
         self._requests_seen = -1
         self._terminated = False
+        self.something_to_save = False
+        """Whether a stop means a checkpoint; before the first step there is nothing to keep."""
         self.write(ev.WorkerStart(boot_id=boot_id(), attempt=attempt, pid=os.getpid()))
 
     def listen(self) -> None:
-        """Ignore hang-ups and keyboard interrupts, which belong to terminals; SIGTERM is a stop request."""
+        """Ignore hang-ups and keyboard interrupts, which belong to terminals; SIGTERM is a stop request.
+
+        A thread watches while there is nothing to save: loading libraries, downloads and weights can take minutes
+        inside one call, and a stop ends them at once.
+        """
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, self._on_sigterm)
+        awake, wakes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+        threading.Thread(target=self._watch, args=(awake,), name="stop-watch", daemon=True).start()
 
     def _on_sigterm(self, _signal: int, _frame: FrameType | None) -> None:
         self._terminated = True
+
+    def _watch(self, awake: int) -> None:
+        while not self.something_to_save:
+            if select.select([awake], [], [], _WATCH_SECONDS)[0] and signal.SIGTERM in os.read(awake, 512):
+                self._terminated = True
+            with self._lock:
+                if self.something_to_save:
+                    return
+                try:
+                    self.check_stop()
+                except StopRequested:
+                    self.write(ev.Exit(outcome="stopped", step=self.step, cause=_BEFORE))
+                    self.close()
+                    os._exit(4)  # the main thread may be deep inside a library
+
+    def now_to_save(self) -> None:
+        """From here on a stop is obeyed at the end of a step, with a checkpoint."""
+        with self._lock:
+            self.something_to_save = True
 
     # --- out -------------------------------------------------------------------------------------
 
     def write(self, event: ev.EventBase) -> None:
         """Append an event; a full disk costs the event, not the run."""
         try:
-            self._writer.write(event)
+            with self._lock:
+                self._writer.write(event)
         except OSError as error:
             print(f"an event could not be written: {error}", file=sys.stderr, flush=True)  # noqa: T201
 
@@ -61,7 +98,8 @@ class Session:
     def close(self) -> None:
         """Sync and close the event file."""
         try:
-            self._writer.close()
+            with self._lock:
+                self._writer.close()
         except OSError as error:
             print(f"events could not be synced: {error}", file=sys.stderr, flush=True)  # noqa: T201
 
@@ -72,29 +110,30 @@ class Session:
 
     def phase(self, name: ev.Phase, done: int = 0, total: int | None = None, text: str = "") -> None:
         """Say what is done now; progress within a phase at most four times a second."""
-        now, new = time.monotonic(), self._phase is None or self._phase[0] != name
+        now, new = time.monotonic(), self._phase != (name, text)
         finished = total is not None and done >= total
-        if new or finished or now - self._phase_written >= 0.25:
-            self._phase, self._phase_written = (name, done, total), now
+        if new or finished or now - self._phase_written >= _PHASE_SECONDS:
+            self._phase, self._phase_written = (name, text), now
             self.write(ev.PhaseEvent(name=name, done=done, total=total, text=text))
 
     # --- in --------------------------------------------------------------------------------------
 
     def pending(self) -> list[requests.Request]:
         """Requests for this attempt; almost free when there are none (one stat)."""
+        found = []
         if self._terminated:
             self._terminated = False
-            return [requests.Request(request="stop", attempt=self.attempt, id="SIGTERM")]
+            found.append(requests.Request(request="stop", attempt=self.attempt, id="SIGTERM"))
         try:
             changed = self.directory.requests.stat().st_mtime_ns
         except OSError:
-            return []
-        if changed == self._requests_seen:
-            return []
-        found = requests.pending(self.directory, self.attempt)
-        if not found:
-            self._requests_seen = changed
-        return [request for request in found if request.request != "kill"]
+            return found
+        if changed != self._requests_seen:
+            there = requests.pending(self.directory, self.attempt)
+            if not there:
+                self._requests_seen = changed
+            found += [request for request in there if request.request != "kill"]
+        return found
 
     def answer(self, request: requests.Request, accepted: bool, text: str = "") -> None:
         """Answer a request and take it away."""
@@ -108,9 +147,15 @@ class Session:
         Raises:
             StopRequested: a stop was asked for.
         """
+        with self._lock:
+            for request in self.pending():
+                if request.request == "checkpoint":
+                    self.answer(request, False, "there is nothing to save yet")
+                else:
+                    self.answer(request, True, _BEFORE)
+                    raise StopRequested
+
+    def answer_too_late(self) -> None:
+        """The run has ended: requests that came in meanwhile are answered, not left lying."""
         for request in self.pending():
-            if request.request == "checkpoint":
-                self.answer(request, False, "there is nothing to save yet")
-            else:
-                self.answer(request, True, "stopped before the first step")
-                raise StopRequested
+            self.answer(request, False, "the run had just ended")

@@ -34,10 +34,14 @@ class StepLog:
     """Collects what a step's event needs and writes it once known, in order.
 
     `seconds` of a step is the time since the last step's end with pauses (eval, save, samples) left out.
+
+    Args:
+        logging_steps: every so many steps a line goes to output.log too.
     """
 
-    def __init__(self, write: Callable[[ev.Step], None], device: torch.device) -> None:
+    def __init__(self, write: Callable[[ev.Step], None], device: torch.device, logging_steps: int) -> None:
         self._write = write
+        self._logging_steps = logging_steps
         self._cuda = device.type == "cuda"
         self._device = device
         self._waiting: deque[_Pending] = deque()
@@ -95,7 +99,7 @@ class StepLog:
             return numbers, None
         host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
         host.copy_(numbers, non_blocking=True)
-        arrived = torch.cuda.Event()
+        arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
         arrived.record()
         return host, arrived
 
@@ -141,3 +145,6 @@ class StepLog:
                 trained_tokens=item.trained_tokens, seconds=item.seconds, bad=bad,
             )
         )  # fmt: skip
+        if item.step % self._logging_steps == 0:
+            line = f"step {item.step} · epoch {item.epoch:.2f} · loss {bad or f'{loss:.4f}'}"
+            print(f"{line} · learning rate {item.learning_rate:.3g} · {item.seconds:.3f} s", flush=True)  # noqa: T201

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
-from transformers import Trainer, TrainerCallback
+from transformers import PrinterCallback, Trainer, TrainerCallback
 
 from llmtui.core.worker.failures import GpuMemoryError, is_out_of_memory, memory_sentence
 from llmtui.core.worker.feeding import CountingCollator, GroupedByLength
@@ -39,11 +40,24 @@ class Settings:
     micro_batch: int | None = None
 
 
-class RunTrainer(Trainer):
+@contextmanager
+def own_use_cache(model: Any, value: bool) -> Iterator[None]:
+    """The model's own word on caching back in its config for a moment."""
+    training = getattr(model.config, "use_cache", None)
+    model.config.use_cache = value
+    try:
+        yield
+    finally:
+        model.config.use_cache = training
+
+
+class RunTrainer(Trainer):  # type: ignore[misc]
     """Overrides as few methods as the run needs, each saying why."""
 
     def __init__(self, *args: Any, owner: Owner, collator: CountingCollator, settings: Settings, **kwargs: Any) -> None:
+        self._own_use_cache = bool(getattr(kwargs["model"].config, "use_cache", True))
         super().__init__(*args, data_collator=collator, **kwargs)
+        self.remove_callback(PrinterCallback)
         self.owner = owner
         self.settings = settings
         self._collator = collator
@@ -70,9 +84,19 @@ class RunTrainer(Trainer):
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         self.owner.save(lambda: super(RunTrainer, self)._save_checkpoint(model, trial))
 
+    # The Trainer turns the cache off for training; what is written must generate with it.
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        with own_use_cache(self.model, self._own_use_cache):
+            super().save_model(output_dir, _internal_call)
+
     # The Trainer's evaluation gathers logits, and its DataLoader draws from the training's random numbers.
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        self.control.should_evaluate = False
         return self.owner.evaluate()
+
+    # Nobody reads the sum, and walking all parameters in every step takes time.
+    def floating_point_ops(self, inputs: Any) -> int:
+        return 0
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         rows = self.settings.lengths
@@ -92,74 +116,70 @@ class RunTrainer(Trainer):
 
     def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> torch.Tensor:
         """One micro-step; after an out-of-memory error in smaller slices whose gradients add up to the same."""
+        again = False
         while True:
+            # The gradients of the group's earlier micro-steps went with those of the failed one.
+            todo = [*self._group[: self._group_done], inputs] if again else [inputs]
             try:
-                loss = self._sliced(model, inputs, num_items_in_batch)
+                losses = [self._sliced(model, batch, num_items_in_batch) for batch in todo]
                 break
             except RuntimeError as error:  # torch.OutOfMemoryError is one
                 if not self.settings.auto_batch_size or not is_out_of_memory(error):
                     raise
-                rows = int(inputs["input_ids"].shape[0])
+                cause = str(error).partition("\n")[0]
             # Outside the handler: the traceback holds the step's tensors.
-            self._shrink(rows)
-            loss_before = self._run_again(model, num_items_in_batch)
-            if loss_before is not None:
-                self.owner.steps.add_loss(loss_before)
+            self._shrink(max(int(batch["input_ids"].shape[0]) for batch in todo), cause)
+            again = True
+        if again:
+            self.owner.steps.restart_group()
+        for loss in losses:
+            self.owner.steps.add_loss(loss)
         self._group_done += 1
-        self.owner.steps.add_loss(loss)
-        return loss
+        return losses[-1]
 
     def _sliced(self, model: Any, inputs: Any, items: Any) -> torch.Tensor:
         """`Trainer.training_step` on slices of the micro-batch; `items` normalises each by the whole group's tokens."""
         micro = self.settings.micro_batch
         rows = int(inputs["input_ids"].shape[0])
         if micro is None or micro >= rows:
-            return super().training_step(model, inputs, items)
-        total: torch.Tensor | None = None
-        for begin in range(0, rows, micro):
-            part = {name: value[begin : begin + micro] for name, value in inputs.items()}
-            loss = super().training_step(model, part, items)
-            total = loss if total is None else total + loss
-        assert total is not None
-        return total
+            loss: torch.Tensor = super().training_step(model, inputs, items)
+            return loss
+        losses = [
+            super(RunTrainer, self).training_step(
+                model, {name: value[begin : begin + micro] for name, value in inputs.items()}, items
+            )
+            for begin in range(0, rows, micro)
+        ]
+        return torch.stack(losses).sum()
 
-    def _shrink(self, rows: int) -> None:
+    def _shrink(self, rows: int, error: str) -> None:
         """Halve the micro-batch, and forget the gradients of the group's failed step."""
         current = min(rows, self.settings.micro_batch or rows)
         self.model.zero_grad(set_to_none=True)
         gc.collect()
+        numbers = memory_sentence()
         if torch.cuda.is_available():
-            cause = memory_sentence()
             torch.cuda.empty_cache()
-        else:
-            cause = ""
         if current == 1:
             raise GpuMemoryError(
-                f"one row of the batch does not fit into the GPU's memory{cause}", place="training",
+                f"one row of the batch does not fit into the GPU's memory{numbers}", place="training",
                 hint="shorten dataset.max_length, turn on gradient_checkpointing, or quantise the base",
             )  # fmt: skip
         self.settings.micro_batch = current // 2
-        self.owner.smaller_batch(self.settings.micro_batch, f"out of GPU memory in a step of {current} rows{cause}")
-
-    def _run_again(self, model: Any, items: Any) -> torch.Tensor | None:
-        """The earlier micro-steps of the group once more: their gradients went with those of the failed one."""
-        self.owner.steps.restart_group()
-        total: torch.Tensor | None = None
-        for inputs in self._group[: self._group_done]:
-            loss = self._sliced(model, inputs, items)
-            total = loss if total is None else total + loss
-        return total
+        said = f"out of GPU memory in a micro-step of {current} rows{numbers}: {error}"
+        self.owner.smaller_batch(self.settings.micro_batch, said)
 
 
-class Hooks(TrainerCallback):
+class Hooks(TrainerCallback):  # type: ignore[misc]
     """The Trainer's moments passed on to the attempt."""
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         """The plan is known."""
-        self.owner.on_train_begin(state)
+        self.owner.on_train_begin(state, control)
+        return control
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """The learning rate the step is about to be taken with."""

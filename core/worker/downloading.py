@@ -1,0 +1,62 @@
+"""A hub model brought into the local cache, with bytes counted, before it is loaded from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+Progress = Callable[[int, int | None], None]
+
+_ENDINGS: Final = (".json", ".jinja", ".model", ".txt", ".tiktoken", ".spm")
+
+
+def wanted_files(names: Sequence[str], code: bool) -> list[str]:
+    """The files `from_pretrained` reads: weights as safetensors where there are any, tokenizer, settings.
+
+    Args:
+        names: all files of the repository.
+        code: whether the model's own Python files may be used.
+    """
+    top = [name for name in names if "/" not in name and not name.startswith("consolidated")]
+    weights = [name for name in top if name.endswith(".safetensors")]
+    if not weights:
+        weights = [name for name in top if name.startswith("pytorch_model") and name.endswith(".bin")]
+    others = [name for name in top if name.endswith(_ENDINGS) or (code and name.endswith(".py"))]
+    return sorted({*weights, *others})
+
+
+def download(name: str, revision: str | None, code: bool, on_progress: Progress) -> None:
+    """Fetch what is missing of a hub model.
+
+    Raises:
+        Exception: the hub's own errors; `failures.hub_error` names them.
+    """
+    from huggingface_hub import HfApi, snapshot_download
+
+    siblings = HfApi().model_info(name, revision=revision).siblings or []
+    patterns = wanted_files([sibling.rfilename for sibling in siblings], code)
+    snapshot_download(name, revision=revision, allow_patterns=patterns, tqdm_class=_bar(on_progress))
+
+
+def _bar(on_progress: Progress) -> type[Any]:
+    """A silent progress bar class that passes bytes on.
+
+    huggingface_hub 2.4 counts bytes written in one bar and bytes received, the lower number, in another, and files in
+    a third; only the first is passed on.
+    """
+    from tqdm import tqdm  # type: ignore[import-untyped]
+
+    class Bar(tqdm):  # type: ignore[misc]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            self._counted = kwargs.get("unit") == "B" and kwargs.get("desc") != "Downloading bytes"
+            kwargs.pop("name", None)
+            super().__init__(*args, **(kwargs | {"disable": True}))
+            self._done = int(kwargs.get("initial") or 0)
+
+        def update(self, n: float | None = 1) -> bool | None:
+            if self._counted:
+                self._done += int(n or 0)
+                on_progress(self._done, int(self.total) if self.total else None)
+            return None
+
+    return Bar
