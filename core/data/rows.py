@@ -133,8 +133,9 @@ def to_examples(records: Sequence[Record], columns: Mapping[str, str]) -> tuple[
 def _example(record: Record, found: Mapping[str, str], problems: Problems) -> Example | str:
     """The example, or the reason why the row is dropped."""
     fields = record.fields
-    if "messages" in found and fields.get(found["messages"]) is not None:
-        turns = _turns(record, fields[found["messages"]], problems)
+    said = _conversation(fields, found)
+    if said is not None:
+        turns = _turns(record, said, problems)
         if turns is not None and not any(t.role == "assistant" and t.content for t in turns):
             return "no answer"
         return Example(record.place, turns=tuple(turns or ()))
@@ -151,6 +152,14 @@ def _example(record: Record, found: Mapping[str, str], problems: Problems) -> Ex
         text = _text(record, found["text"], problems)
         return Example(record.place, text=text) if text else "no text"
     return "no messages"
+
+
+def _conversation(fields: Mapping[str, Any], found: Mapping[str, str]) -> Any:
+    """A row's messages; one file may hold both spellings of the column."""
+    if "messages" not in found:
+        return None
+    mapped = fields.get(found["messages"])
+    return mapped if mapped is not None else next((fields[s] for s in _MESSAGES if fields.get(s) is not None), None)
 
 
 def _text(record: Record, column: str, problems: Problems) -> str:

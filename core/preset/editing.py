@@ -12,7 +12,7 @@ from ruamel.yaml.scalarfloat import ScalarFloat
 from ruamel.yaml.scalarstring import LiteralScalarString
 
 
-class _ExactFloats(RoundTripRepresenter):  # type: ignore[misc]
+class _ExactFloats(RoundTripRepresenter):
     """ruamel rewrites floats from mantissa and exponent, which costs the last digit of some: then the plain form."""
 
     def represent_scalar_float(self, data: ScalarFloat) -> Any:
