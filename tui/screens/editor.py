@@ -12,16 +12,15 @@ from textual.widget import Widget
 
 from llmtui.core.preset import LoadedPreset
 from llmtui.tui import keys
-from llmtui.tui.screens.editor_keeping import EditorKeeping
+from llmtui.tui.screens.editor_forecast import EditorForecast
 from llmtui.tui.widgets.editor_document import Checked, Document, ValueTextError
-from llmtui.tui.widgets.editor_effects import Known, effect_of
+from llmtui.tui.widgets.editor_effects import effect_of
 from llmtui.tui.widgets.editor_field import TypingField
 from llmtui.tui.widgets.editor_find import FindLine
 from llmtui.tui.widgets.editor_form import EditorForm
 from llmtui.tui.widgets.editor_help import FieldNotes, NotePane, help_lines, title_of
 from llmtui.tui.widgets.editor_rows import FieldRow, SectionRow
 from llmtui.tui.widgets.editor_summary import SummaryPane
-from llmtui.tui.widgets.facts_pane import Fact
 from llmtui.tui.widgets.pane import Drawing, Pane
 
 WIDE_COLUMNS: Final = 120
@@ -29,7 +28,7 @@ _LOW_ROWS: Final = 18
 _TYPING_PAUSE: Final = 0.05  # seconds without a key before the reader is asked: keys never wait for it
 
 
-class EditorScreen(EditorKeeping, inherit_bindings=False):
+class EditorScreen(EditorForecast, inherit_bindings=False):
     """Opened on a preset. Says `Saved`, `RunRequested` and `Closed` to the app; is dismissed when it is left."""
 
     BINDINGS = keys.bindings("editor")
@@ -53,10 +52,10 @@ class EditorScreen(EditorKeeping, inherit_bindings=False):
 
     def body(self) -> Iterable[Widget]:
         with Container(id="editor-body"):
-            yield EditorForm(id="form")
+            yield EditorForm(self._typing_ended, id="form")
             yield NotePane("", id="help")
             yield SummaryPane(id="summary")
-        yield FindLine()
+        yield FindLine(self._find_changed, self._find_done)
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -72,7 +71,7 @@ class EditorScreen(EditorKeeping, inherit_bindings=False):
         return self.query_one(EditorForm)
 
     def scopes(self) -> tuple[str, ...]:
-        if isinstance(self.focused, TypingField):
+        if self.form.open_field is not None:
             return TypingField.SCOPES
         return super().scopes()
 
@@ -91,14 +90,14 @@ class EditorScreen(EditorKeeping, inherit_bindings=False):
             form.note = (("* changed", "busy"),)
         form.show(document.rows())
         self.show_notes()
-        self.forecast_soon()
 
     def show_notes(self) -> None:
         """The help of the row under the cursor, and the summary."""
         checked = self._trial or self.document.checked
         row = self.form.row
         self.query_one("#help", NotePane).show(help_lines(row, self._notes(row.key, checked)), title_of(row))
-        self.query_one(SummaryPane).show_checked(checked, self.forecast_facts())
+        self.query_one(SummaryPane).show_checked(checked, self.forecast_shown(checked.preset))
+        self.forecast_soon(checked.loaded)
 
     def _notes(self, key: str, checked: Checked) -> FieldNotes:
         if self._trial_problem:
@@ -109,23 +108,12 @@ class EditorScreen(EditorKeeping, inherit_bindings=False):
         found = problem or later
         before = self.document.opened_text_of(key) if key in self.document.leaves else ""
         return FieldNotes(
-            effect=effect_of(key, checked.preset, self.known()),
+            effect=effect_of(key, checked.preset, self.known(checked.preset)),
             problem=found.problem if found is not None else "",
             cure=found.cure if found is not None else "",
             later=problem is None,
             before=before,
         )
-
-    def known(self) -> Known:
-        """What the last forecast knows."""
-        return Known()
-
-    def forecast_facts(self) -> list[Fact]:
-        """What the last forecast says."""
-        return []
-
-    def forecast_soon(self) -> None:
-        """Have the forecast made anew."""
 
     def on_editor_form_moved(self) -> None:
         self.show_notes()
@@ -156,24 +144,28 @@ class EditorScreen(EditorKeeping, inherit_bindings=False):
             self._trial, self._trial_problem = None, str(error)
         self.show_notes()
 
-    def on_editor_form_ended(self, event: EditorForm.Ended) -> None:
+    def _typing_ended(self, how: str) -> None:
+        form = self.form
+        key = form.typing
+        if key is None:
+            return
         if self._typing_timer is not None:
             self._typing_timer.stop()
-        if event.keep:
+        if how != "cancel":
             try:
-                self.document.set(event.key, event.text)
+                self.document.set(key, form.field.value)
             except ValueTextError as error:
                 self._trial, self._trial_problem = None, str(error)
                 self.show_notes()
-                self.form.field.go_on()
                 self.app.bell()
                 return
         self._trial, self._trial_problem = None, ""
-        self.form.end_typing()
+        form.end_typing()
         self.show_document()
-        if event.step:
-            self.form.action_move(event.step)
-            if isinstance(self.form.row, FieldRow):
+        step = {"next": 1, "previous": -1}.get(how, 0)
+        if step:
+            form.action_move(step)
+            if isinstance(form.row, FieldRow):
                 self.action_edit()
         self.show_keys()
 
@@ -222,20 +214,20 @@ class EditorScreen(EditorKeeping, inherit_bindings=False):
 
     def action_find(self) -> None:
         self._find_from = self.form.row.key
-        self.query_one(FindLine).open()
+        self.form.open_field = self.query_one(FindLine).open()
         self.show_keys()
 
-    def on_find_line_changed(self, event: FindLine.Changed) -> None:
+    def _find_changed(self, text: str) -> None:
         self.form.go_to(self._find_from)
-        if event.text and not self.form.search(event.text):
-            self.say(f"no field with {event.text!r}", "warn", 2.0)
+        if text and not self.form.search(text):
+            self.say(f"no field with {text!r}", "warn", 2.0)
 
-    def on_find_line_done(self, event: FindLine.Done) -> None:
-        if event.found is None:
+    def _find_done(self, found: str | None) -> None:
+        self.form.open_field = None
+        if found is None:
             self.form.go_to(self._find_from)
         else:
-            self._found = event.found
-        self.set_focus(self.form)
+            self._found = found
         self.show_keys()
 
     def action_find_next(self, by: int) -> None:

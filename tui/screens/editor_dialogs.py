@@ -34,7 +34,7 @@ class SaveAs(Dialog[str]):
         return (("", "text"), *self._lines, ("", "text"))
 
     def fields(self) -> Iterable[Widget]:
-        yield TypingField(id="name")
+        yield TypingField(self._ended, id="name")
         yield _ProblemLine()
 
     def on_mount(self) -> None:
@@ -43,15 +43,13 @@ class SaveAs(Dialog[str]):
     def on_input_changed(self, event: Input.Changed) -> None:
         self.query_one(_ProblemLine).show(self._problem_of(event.value.strip()))
 
-    def on_typing_field_left(self, event: TypingField.Left) -> None:
-        if event.how == "cancel":
+    def _ended(self, how: str) -> None:
+        name = self.query_one(TypingField).value.strip()
+        if how == "cancel":
             self.dismiss(None)
-            return
-        name = event.field.value.strip()
-        if event.how == "keep" and not self._problem_of(name):
+        elif how == "keep" and not self._problem_of(name):
             self.dismiss(name)
         else:
-            event.field.go_on()
             self.app.bell()
 
 

@@ -15,10 +15,12 @@ from llmtui.core.errors import LlmtuiError, MachineError, PresetError, UsageErro
 from llmtui.core.files import write_atomically
 from llmtui.core.preset import copy_to_user, library, parse_preset
 from llmtui.core.preset.library import preset_path
+from llmtui.tui.screens.dialog import Dialog
 from llmtui.tui.screens.editor_dialogs import Difference, Overwrite, SaveAs, Unreadable, Unsaved
 from llmtui.tui.screens.place import Place
 from llmtui.tui.widgets.editor_document import Document
 from llmtui.tui.widgets.editor_external import edit_text
+from llmtui.tui.widgets.editor_form import EditorForm
 from llmtui.tui.widgets.pane import Piece
 
 _SIGNS: Final = {"+": "good", "-": "bad", "@": "faint"}
@@ -99,6 +101,7 @@ class EditorKeeping(Place, inherit_bindings=False):
     # --- what they do; one at a time, errors are shown and end nothing
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        self.query_one(EditorForm).hold_keys()
         self.run_worker(self._shown(work), group="keeping", exclusive=True)
 
     async def _shown(self, work: Coroutine[Any, Any, None]) -> None:
@@ -106,6 +109,16 @@ class EditorKeeping(Place, inherit_bindings=False):
             await work
         except (LlmtuiError, OSError) as error:
             self.llmtui.show_error(error)
+        finally:
+            for form in self.query(EditorForm):
+                form.release_keys()
+
+    async def _ask(self, dialog: Dialog[str]) -> str | None:
+        """The dialog's answer; keys that were pressed meanwhile are for the dialog."""
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        await self.app.push_screen(dialog, lambda given: None if answer.done() else answer.set_result(given))
+        self.query_one(EditorForm).release_keys()
+        return await answer
 
     async def _save_and_say(self) -> None:
         if not self.document.changed and not self.needs_name:
@@ -130,7 +143,7 @@ class EditorKeeping(Place, inherit_bindings=False):
             assert path is not None
             on_disk = await asyncio.to_thread(_text_of, path)
             if on_disk is not None and on_disk != document.saved and on_disk != document.text:
-                answer = await self.app.push_screen_wait(Overwrite(path.name))
+                answer = await self._ask(Overwrite(path.name))
                 if answer != "save":
                     return False
             mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
@@ -147,7 +160,7 @@ class EditorKeeping(Place, inherit_bindings=False):
             self.say("mend the problems first: a copy is made of a valid preset", "warn")
             return None
         lines: list[Piece] = [("A copy in your presets folder; the original stays as it is.", "text")]
-        name = await self.app.push_screen_wait(SaveAs(lines, _free_name(self.shown_name), name_problem))
+        name = await self._ask(SaveAs(lines, _free_name(self.shown_name), name_problem))
         if name is None:
             return None
         path = await asyncio.to_thread(copy_to_user, source or Path("preset.yaml").absolute(), name, document.text)
@@ -172,7 +185,7 @@ class EditorKeeping(Place, inherit_bindings=False):
         if not self.document.changed:
             return True
         lines = sum(1 for line in self.document.difference() if line[:1] in "+-")
-        answer = await self.app.push_screen_wait(Unsaved(self.shown_name, lines))
+        answer = await self._ask(Unsaved(self.shown_name, lines))
         if answer == "save":
             return await self._save()
         return answer == "drop"
@@ -202,7 +215,7 @@ class EditorKeeping(Place, inherit_bindings=False):
                 problems: tuple[str, ...] = ("it is not a map of keys and values",)
             except PresetError as error:
                 problems = tuple(str(problem) for problem in error.problems)
-            if await self.app.push_screen_wait(Unreadable(problems)) != "again":
+            if await self._ask(Unreadable(problems)) != "again":
                 self.say("the text is as it was before $EDITOR", "warn")
                 return
         changed = self.document.replace(text)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from llmtui.core import words
 from llmtui.core.preset import Preset
-from llmtui.tui import words
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.message import Message
 from textual.strip import Strip
 
 from llmtui.tui.widgets.editor_field import TypingField
@@ -20,41 +21,41 @@ class _Label(Pane, can_focus=False):
 
 
 class FindLine(Horizontal):
-    """Shown while it is asked; every change is told, so that the cursor goes along."""
+    """Shown while it is asked.
+
+    Args:
+        changed: hears every change, so that the cursor goes along.
+        done: gets the text to stay with; None goes back to where it began.
+    """
 
     DEFAULT_CSS = "FindLine { height: 1; display: none; }"
 
-    class Changed(Message):
-        """Another text to look for."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
-    class Done(Message):
-        """`found` is the text to stay with; None goes back to where it began."""
-
-        def __init__(self, found: str | None) -> None:
-            super().__init__()
-            self.found = found
+    def __init__(self, changed: Callable[[str], None], done: Callable[[str | None], None]) -> None:
+        super().__init__()
+        self._changed = changed
+        self._done = done
+        self.field = TypingField(self._ended, fed=True, id="find-text")
 
     def compose(self) -> ComposeResult:
         yield _Label()
-        yield TypingField(id="find-text")
+        yield self.field
 
-    def open(self) -> None:
-        """Begin with an empty text."""
+    def open(self) -> TypingField:
+        """Begin with an empty text; the field to be fed."""
         self.display = True
-        self.query_one(TypingField).begin("", placeholder="name of a field")
+        self.field.begin("", placeholder="name of a field")
+        return self.field
 
     def on_input_changed(self, event: TypingField.Changed) -> None:
         event.stop()
-        self.post_message(self.Changed(event.value))
+        if self.display and event.value == self.field.value:
+            self._changed(event.value)
 
-    def on_typing_field_left(self, event: TypingField.Left) -> None:
-        event.stop()
-        if event.how in ("next", "previous"):
-            event.field.go_on()
+    def _ended(self, how: str) -> None:
+        if how in ("next", "previous"):
             return
         self.display = False
-        self.post_message(self.Done(event.field.value if event.how == "keep" and event.field.value else None))
+        text = self.field.value
+        if how == "keep" and text:
+            self._changed(text)
+        self._done(text if how == "keep" and text else None)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.message import Message
 from textual.strip import Strip
 
@@ -41,18 +42,12 @@ class EditorForm(Pane):
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, EditorForm.Typed)
 
-    class Ended(Message):
-        """Typing ended: `keep` the text or `cancel` it, and go on to another row (`step` -1, 0, 1)."""
-
-        def __init__(self, key: str, text: str, keep: bool, step: int) -> None:
-            super().__init__()
-            self.key = key
-            self.text = text
-            self.keep = keep
-            self.step = step
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, ended: Callable[[str], None], *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
+        self.field = TypingField(ended, fed=True, id="typing")
+        self.open_field: TypingField | None = None
+        self._holding = False
+        self._held: list[Key] = []
         self.rows: tuple[FormRow, ...] = ()
         self.heading: Line = ()
         self.note: Line = ()
@@ -61,11 +56,7 @@ class EditorForm(Pane):
         self._top = 0
 
     def compose(self) -> ComposeResult:
-        yield TypingField(id="typing")
-
-    @property
-    def field(self) -> TypingField:
-        return self.query_one(TypingField)
+        yield self.field
 
     # --- what it shows
 
@@ -90,15 +81,18 @@ class EditorForm(Pane):
         """Whether there is a row under the cursor."""
         return bool(self.rows)
 
-    # --- keys
+    # --- keys: all of them come here, in order, and each is obeyed before the next (see `editor_field`)
 
     async def _on_key(self, event: Key) -> None:
-        """Obey the list's and the place's keys here and now, in the order they came (see `editor_field`)."""
-        focused = self.screen.focused
-        if focused is not None and focused is not self:
+        if self._holding:
             event.stop()
             event.prevent_default()
-            focused.post_message(Key(event.key, event.character))
+            self._held.append(event)
+            return
+        if self.open_field is not None:
+            event.stop()
+            event.prevent_default()
+            await self.open_field.feed(event)
             return
         for holder in (self, self.screen):
             for binding in holder._bindings.key_to_bindings.get(event.key, ()):
@@ -106,6 +100,23 @@ class EditorForm(Pane):
                 event.prevent_default()
                 await self.app.run_action(binding.action, holder)
                 return
+
+    def on_paste(self, event: Paste) -> None:
+        """Into the field that is open."""
+        event.stop()
+        if self.open_field is not None:
+            self.open_field.paste(event.text)
+
+    def hold_keys(self) -> None:
+        """Something is being done that may ask: keys wait."""
+        self._holding = True
+
+    def release_keys(self) -> None:
+        """Keys that waited go to whoever has the focus now."""
+        self._holding = False
+        held, self._held = self._held, []
+        for key in held:
+            self.app.post_message(Key(key.key, key.character))
 
     # --- moving
 
@@ -189,6 +200,7 @@ class EditorForm(Pane):
         if not isinstance(row, FieldRow):
             return
         self.typing = row.key
+        self.open_field = self.field
         self.repaint()
         self.field.display = True
         self._place_field()
@@ -197,21 +209,14 @@ class EditorForm(Pane):
 
     def end_typing(self) -> None:
         """Close the text field."""
-        self.typing = None
+        self.typing = self.open_field = None
         self.field.display = False
-        self.screen.set_focus(self)
         self.repaint()
 
     def on_input_changed(self, event: TypingField.Changed) -> None:
         event.stop()
-        if self.typing is not None:
+        if self.typing is not None and event.value == self.field.value:
             self.post_message(self.Typed(self.typing, event.value))
-
-    def on_typing_field_left(self, event: TypingField.Left) -> None:
-        event.stop()
-        if self.typing is not None:
-            step = {"next": 1, "previous": -1}.get(event.how, 0)
-            self.post_message(self.Ended(self.typing, self.field.value, event.how != "cancel", step))
 
     def on_resize(self) -> None:
         super().on_resize()
