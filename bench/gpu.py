@@ -25,7 +25,7 @@ from llmtui.core.runs.state import RunState
 
 OUT = Path(os.environ.get("OUT", str(RESULTS)))
 PYTHON = sys.executable
-STEPS, WARM = 60, 12
+STEPS, WARM = 48, 12
 LORA = {"r": 8, "lora_alpha": 16, "lora_dropout": 0.05, "target_modules": ["query_key_value"]}
 RECIPES: dict[str, dict[str, Any]] = {
     # name: what the preset is told, and what the bare script is told
