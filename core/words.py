@@ -47,7 +47,7 @@ def rate(value: float | None) -> str:
         return f"{value:,.0f}"
     if value != 0 and value < 0.01:
         return f"{value:.2g}"
-    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+    return f"{value:#.3g}" if value < 100 else f"{value:.0f}"
 
 
 def size(value: int | None) -> str:

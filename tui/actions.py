@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from llmtui.core.errors import PresetError, Problem
+from llmtui.core.errors import LlmtuiError, PresetError, Problem
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.tui.widgets.facts_pane import Fact
 
 if TYPE_CHECKING:
+    from llmtui.core.forecast import Forecast
     from llmtui.core.preset import LoadedPreset, PresetEntry
 
 StopHow = Literal["checkpoint", "now", "kill"]
@@ -52,8 +53,20 @@ class Actions:
         except PresetError as error:
             return PresetDetails(path.stem, path, tuple(problem_facts(error.problems)), error.problems)
         problems = tuple(unsupported(loaded.preset, path.name, loaded.lines))
-        facts = [*problem_facts(problems), *facts_of(loaded), *forecast_facts(loaded)]
+        about, rest = facts_of(loaded)[:2], facts_of(loaded)[2:]
+        try:
+            forecast = forecast_facts(self.forecast(loaded))
+        except (LlmtuiError, OSError) as error:
+            forecast = [Fact("forecast", f"not possible: {error}", "warn")]
+        facts = [*problem_facts(problems), *about, *forecast, *rest]
         return PresetDetails(path.stem, path, tuple(facts), problems, loaded)
+
+    def forecast(self, loaded: LoadedPreset) -> Forecast:
+        """The arithmetic forecast, judged against the cards of this machine."""
+        from llmtui.core.forecast import forecast
+        from llmtui.tui.machine import cards
+
+        return forecast(loaded.preset, loaded.folder, cards())
 
     def own_copy(self, entry: PresetEntry) -> Path:
         """The user's own file of this preset, made if there is none yet."""
@@ -119,21 +132,26 @@ class Actions:
 
     def adopt_orphans(self, runs: Path) -> list[str]:
         """Start a supervisor for every worker that lives without one; their ids."""
-        from llmtui.core.runs import locks
-        from llmtui.core.runs.reader import run_directories
-
-        if not runs.is_dir() or not any(
-            locks.is_held(d.worker_lock) and not locks.is_held(d.supervisor_lock) for d in run_directories(runs)
-        ):
-            return []
-        from llmtui.core.process.launch import adopt_orphans
+        from llmtui.core.process.adopting import adopt_orphans
 
         return [directory.id for directory in adopt_orphans(runs)]
 
     def export(self, directory: RunDirectory) -> Path:
-        """Write the hand-over summary; the path of the file to hand over."""
-        raise NotImplementedError
+        """Write the hand-over into the working folder (else into the run's own); the file's path."""
+        from llmtui.core.files import write_atomically
+        from llmtui.core.runs.exporting import export_text
+
+        text = export_text(directory, "md").encode()
+        here = Path.cwd() / f"{directory.id}.md"
+        try:
+            write_atomically(here, text, mode=0o644)
+        except OSError:
+            here = directory.path / "export.md"
+            write_atomically(here, text, mode=0o644)
+        return here
 
     def delete_run(self, directory: RunDirectory) -> None:
         """Remove an ended run with everything in it."""
-        raise NotImplementedError
+        from llmtui.core.runs.deleting import delete_run
+
+        delete_run(directory)

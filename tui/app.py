@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from llmtui.tui.screens.place import Place
 
 T = TypeVar("T")
-_ADOPT_AFTER: Final = 1.0  # seconds: after the first paint
+_ADOPT_PAUSE: Final = 30.0  # seconds between two attempts
 
 
 def _presets() -> Screen[Any]:
@@ -74,17 +75,20 @@ class LlmtuiApp(App[None], inherit_bindings=False):
         self.actions = actions or Actions()
         self.reading = Reading(self.runs)
         self._open_run = open_run
-        self.live_runs: tuple[str, ...] = ()
+        self._adopt_again = 0.0
 
     # --- life
 
     def on_mount(self) -> None:
         self.reading.start()
         terminal.end_with_terminal(self)
-        self.set_timer(_ADOPT_AFTER, self._adopt)
 
-    def _adopt(self) -> None:
-        """Runs whose supervisor was killed get a new one, as with every llmtui command."""
+    def adopt(self) -> None:
+        """A run was seen whose supervisor is gone: give it a new one, as every llmtui command does."""
+        now = time.monotonic()
+        if now < self._adopt_again:
+            return
+        self._adopt_again = now + _ADOPT_PAUSE
 
         def adopted(names: list[str]) -> None:
             if names and self.place is not None:
@@ -189,7 +193,7 @@ class LlmtuiApp(App[None], inherit_bindings=False):
         def work() -> None:
             try:
                 answer = act()
-            except (LlmtuiError, OSError) as error:
+            except Exception as error:  # shown; nothing that a key starts takes the screen down
                 self.call_from_thread(self.show_error, error)
             else:
                 self.call_from_thread(then, answer)
@@ -266,7 +270,7 @@ class LlmtuiApp(App[None], inherit_bindings=False):
 
     # --- a word with the user
 
-    def show_error(self, error: LlmtuiError | OSError) -> None:
+    def show_error(self, error: Exception) -> None:
         """An error with its place and cure, until it is closed."""
         from llmtui.tui.screens.message import MessageDialog
 
@@ -277,8 +281,10 @@ class LlmtuiApp(App[None], inherit_bindings=False):
             lines = [(f"{error.place}: {error.message}" if error.place else error.message, "text")]
             if error.hint:
                 lines += [("", "text"), (f"{Drawing.glyphs.arrow} {error.hint}", "key")]
-        else:
+        elif isinstance(error, OSError):
             lines = [(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), "text")]
+        else:
+            lines = [(f"{type(error).__name__}: {error}", "text"), ("this is a fault of llmtui; runs go on", "faint")]
         self.push_screen(MessageDialog("That did not work", lines, style="bad"))
 
     def copy(self, text: str) -> None:

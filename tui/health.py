@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from llmtui.core import words
 from llmtui.core.runs.state import RunState
-from llmtui.tui import words
 
 Severity = Literal["good", "warn", "bad"]
 

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from llmtui.core.runs.events import Hardware
+from llmtui.core.runs.events import Hardware, HardwareGpu
 
 if TYPE_CHECKING:
     from llmtui.core.hardware.nvml import NvmlReader
@@ -20,6 +20,11 @@ def _reader() -> NvmlReader:
     from llmtui.core.hardware.nvml import NvmlReader
 
     return NvmlReader()
+
+
+def cards() -> list[HardwareGpu]:
+    """The cards now."""
+    return _reader().sample(())[0]
 
 
 def sample_machine(folder: Path) -> Hardware:

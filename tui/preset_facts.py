@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
+from llmtui.core import words
 from llmtui.core.errors import Problem
 from llmtui.core.preset import LoadedPreset
 from llmtui.core.preset.schema import Preset
-from llmtui.tui import words
 from llmtui.tui.widgets.facts_pane import Fact
+
+if TYPE_CHECKING:
+    from llmtui.core.forecast import Forecast
 
 
 def facts_of(loaded: LoadedPreset) -> list[Fact]:
@@ -144,6 +148,26 @@ def problem_facts(problems: Sequence[Problem]) -> list[Fact]:
     return [*facts, Fact("", "")] if facts else []
 
 
-def forecast_facts(loaded: LoadedPreset) -> list[Fact]:
-    """The arithmetic forecast."""
-    return []
+_VERDICTS: Final = {"fits": "good", "tight": "warn", "does not fit": "bad", "unknown": "faint"}
+
+
+def forecast_facts(found: Forecast) -> list[Fact]:
+    """Whether it fits, steps, memory by part, disk; what the arithmetic cannot know is left out or "–"."""
+    facts = []
+    for card in found.gpus:
+        room = f"{words.size(card.free)} free of {words.size(card.total)}"
+        text = f"{card.verdict}: needs ≈ {words.size(found.process)}, {room} ({card.name})"
+        facts.append(Fact(f"GPU {card.index}", text, _VERDICTS[card.verdict]))
+    if found.total_steps is not None or found.rows is not None:
+        epoch = f", {words.count(found.steps_per_epoch)} an epoch" if found.steps_per_epoch is not None else ""
+        rows = f" ({words.count(found.rows)} rows)" if found.rows is not None else ""
+        facts.append(Fact("steps", f"{words.count(found.total_steps)}{epoch}{rows}", "strong"))
+    if found.parts:
+        parts = " + ".join(f"{part.name} {words.size(part.bytes)}" for part in found.parts)
+        facts.append(Fact("memory", f"≈ {words.size(found.process)} in all: {parts} + the process's own"))
+    if found.disk_bytes is not None:
+        facts.append(
+            Fact("disk", f"≈ {words.size(found.disk_bytes)}, {words.size(found.checkpoint_bytes)} a checkpoint")
+        )
+    facts += [Fact("note", note, "faint") for note in found.notes]
+    return facts

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from llmtui.core.home import user_presets_folder
 from llmtui.core.runs import fold, locks
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.events import Hardware
@@ -18,6 +19,7 @@ from llmtui.tui.actions import Actions
 from llmtui.tui.app import LlmtuiApp
 from llmtui.tui.widgets.pane import Drawing
 from tests.data.make_runs import BOOT, NIGHT, RUNS
+from tests.tui.fakes import FixedForecast
 
 
 @pytest.fixture
@@ -75,7 +77,11 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Hardware:
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A library of our own, in a working folder without presets."""
-    monkeypatch.setattr("llmtui.core.preset.library.bundled_folder", lambda: RUNS.parent / "presets")
+
+    def folders() -> list[tuple[str, Path]]:
+        return [("user", user_presets_folder()), ("bundled", RUNS.parent / "presets")]
+
+    monkeypatch.setattr("llmtui.core.preset.library._folders", folders)
     monkeypatch.chdir(tmp_path)
 
 
@@ -85,7 +91,7 @@ def make_app(home: Path) -> Callable[..., LlmtuiApp]:
 
     def make(run_id: str | None = None, actions: Actions | None = None) -> LlmtuiApp:
         directory = RunDirectory(home / "runs" / run_id) if run_id else None
-        app = LlmtuiApp(home, open_run=directory, actions=actions)
+        app = LlmtuiApp(home, open_run=directory, actions=actions or FixedForecast())
         app.home_shown = "~/.local/share/llmtui"
         return app
 

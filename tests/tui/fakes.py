@@ -5,11 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 
 from llmtui.core.errors import MachineError
+from llmtui.core.forecast import Forecast, GpuVerdict, Part
+from llmtui.core.preset import LoadedPreset
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.tui.actions import Actions, PresetDetails, StopHow
 
 
-class RecordedActions(Actions):
+class FixedForecast(Actions):
+    """The real ones, but for a forecast that stays the same when its arithmetic is refined."""
+
+    def forecast(self, loaded: LoadedPreset) -> Forecast:
+        parts = (Part("weights", 7 << 30), Part("adapter", 16 << 20), Part("activations", 3 << 30))
+        card = GpuVerdict(0, "NVIDIA A100-SXM4-80GB", 80 << 30, 78 << 30, "fits")
+        return Forecast(
+            source="test", parameters=6_876_176_384, trainable=4_194_304, parts=parts, allocated=10 << 30,
+            process=11 << 30,
+            checkpoint_bytes=50 << 20, disk_bytes=220 << 20, effective_batch=8, rows=13_015, steps_per_epoch=1_627,
+            total_steps=4_881, gpus=(card,), notes=("an estimate",),
+        )  # fmt: skip
+
+    def adopt_orphans(self, runs: Path) -> list[str]:
+        return []
+
+
+class RecordedActions(FixedForecast):
     """Reads presets for real; starts, stops, exports and deletes nothing."""
 
     def __init__(self, run: RunDirectory | None = None) -> None:

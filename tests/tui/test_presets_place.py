@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from llmtui.core.home import user_presets_folder
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.tui.app import LlmtuiApp
 from llmtui.tui.widgets.list_pane import ListPane
 from tests.data.make_runs import RUNS
-from tests.tui.fakes import RecordedActions
+from tests.tui.fakes import FixedForecast, RecordedActions
 from tests.tui.screen import EVENING, text_of, until
 
 Make = Callable[..., LlmtuiApp]
@@ -101,6 +103,27 @@ async def test_only_ones_own_presets_can_be_deleted(make_app: Make) -> None:
         app.screen.query_one("#presets", ListPane).put_cursor(str(own))
         await pilot.press("D", *"mine", "enter")
         await until(pilot, lambda: not own.exists(), "the deletion")
+
+
+async def test_the_bundled_demo_has_a_real_forecast(llmtui_home: Path, strict: None) -> None:
+    app = LlmtuiApp(llmtui_home)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await until(pilot, lambda: "demo" in text_of(app), "the library")
+        await until(pilot, lambda: "memory" in text_of(app) and "≈" in text_of(app), "the forecast")
+        assert "an epoch" in text_of(app)
+
+
+async def test_what_a_file_lacks_is_no_reason_to_stop(make_app: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: object, loaded: object) -> None:
+        raise OSError(5, "the disk does not answer")
+
+    monkeypatch.setattr(FixedForecast, "forecast", fail)
+    app = make_app()
+    async with app.run_test(size=(160, 40)) as pilot:
+        await until(pilot, lambda: "island" in text_of(app), "the list")
+        choose(app, "island")
+        await until(pilot, lambda: "the disk does not answer" in text_of(app), "the reason")
+        assert "32 rows a step" in text_of(app)
 
 
 async def test_filter(make_app: Make) -> None:

@@ -64,7 +64,7 @@ class PresetsPlace(FilteredPlace, inherit_bindings=False):
     def _read(self) -> None:
         try:
             entries = self.llmtui.actions.presets()
-        except (LlmtuiError, OSError) as error:
+        except Exception as error:
             self.app.call_from_thread(self.llmtui.show_error, error)
             return
         self.app.call_from_thread(self._take, entries)
@@ -118,7 +118,11 @@ class PresetsPlace(FilteredPlace, inherit_bindings=False):
         pane.show_facts(details.facts, from_top=from_top)
 
     def _read_details(self, entry: PresetEntry) -> None:
-        details = self.llmtui.actions.preset_details(entry.path)
+        try:
+            details = self.llmtui.actions.preset_details(entry.path)
+        except Exception as error:  # shown where it belongs; the list goes on
+            text = f"this preset could not be read: {type(error).__name__}: {error}"
+            details = PresetDetails(entry.name, entry.path, (Fact("", text, "bad"),))
         self.app.call_from_thread(self._take_details, entry.path, details)
 
     def _take_details(self, path: Path, details: PresetDetails) -> None:

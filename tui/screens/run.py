@@ -14,7 +14,7 @@ from llmtui.tui import keys
 from llmtui.tui.charts.drawing import ChartData
 from llmtui.tui.charts.series import SMOOTHINGS
 from llmtui.tui.messages import RunChanged, RunUnreadable
-from llmtui.tui.screens.run_actions import RunActions
+from llmtui.tui.screens.run_actions import RunActions, is_orphan
 from llmtui.tui.screens.run_layout import LOWER, PANES, arrange, is_wide
 from llmtui.tui.widgets.chart_pane import ChartPane
 from llmtui.tui.widgets.hardware_pane import HardwarePane
@@ -109,6 +109,8 @@ class RunPlace(RunActions, inherit_bindings=False):
             self._show()
             if message.read_all:
                 self._tell_answers(message.state)
+            if is_orphan(message.state):
+                self.llmtui.adopt()
 
     def on_run_unreadable(self, message: RunUnreadable) -> None:
         if self._directory is not None and message.run_id == self._directory.id:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from llmtui.core.errors import LlmtuiError
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.state import RESUMABLE_STATES, RunState
 from llmtui.tui.actions import StopHow
 from llmtui.tui.screens.place import Place
+
+
+def is_orphan(state: RunState) -> bool:
+    """Whether the worker lives without its supervisor."""
+    return state.liveness.worker and not state.liveness.supervisor
 
 
 class RunActions(Place, inherit_bindings=False):
@@ -136,7 +140,7 @@ class RunActions(Place, inherit_bindings=False):
         def work() -> None:
             try:
                 answer = act()
-            except (LlmtuiError, OSError) as error:
+            except Exception as error:  # shown; nothing that a key starts takes the screen down
                 self.app.call_from_thread(self.llmtui.show_error, error)
                 return
             text = answer if isinstance(answer, str) and answer else said

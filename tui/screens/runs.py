@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from textual.widget import Widget
 
+from llmtui.core import words
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.state import RunState
-from llmtui.tui import keys, words
+from llmtui.tui import keys
 from llmtui.tui.messages import RunRow, RunsChanged
 from llmtui.tui.screens.filtering import FilteredPlace, contains
-from llmtui.tui.screens.run_actions import RunActions
+from llmtui.tui.screens.run_actions import RunActions, is_orphan
 from llmtui.tui.widgets.list_pane import Column, ListPane, Row
 from llmtui.tui.widgets.pane import Drawing, Piece
 
@@ -67,6 +68,8 @@ class RunsPlace(FilteredPlace, RunActions, inherit_bindings=False):
     def on_runs_changed(self, message: RunsChanged) -> None:
         self._rows, self._read_all, self._problem = message.rows, message.read_all, message.problem
         self._show()
+        if any(row.state is not None and is_orphan(row.state) for row in message.rows):
+            self.llmtui.adopt()
 
     def filter_changed(self) -> None:
         self._show()

@@ -9,7 +9,7 @@ from typing import Final
 from rich.cells import cell_len
 from textual.strip import Strip
 
-from llmtui.tui import words
+from llmtui.core import words
 from llmtui.tui.charts.drawing import Cell, ChartData, ChartView, Picture, draw
 from llmtui.tui.widgets.pane import Drawing, Line, Pane, Piece, strip_of
 

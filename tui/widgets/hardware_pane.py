@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual.strip import Strip
 
+from llmtui.core import words
 from llmtui.core.runs.events import Hardware, HardwareGpu
-from llmtui.tui import words
 from llmtui.tui.widgets.bars import bar
 from llmtui.tui.widgets.pane import Drawing, Line, Pane, Piece, strip_of, width_of
 

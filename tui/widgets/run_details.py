@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from llmtui.core import words
 from llmtui.core.runs import events as ev
 from llmtui.core.runs.state import RunState
-from llmtui.tui import keys, words
+from llmtui.tui import keys
 from llmtui.tui.widgets.list_pane import Column, ListPane, Row
 from llmtui.tui.widgets.pane import Drawing, Piece
 from llmtui.tui.widgets.text_pane import TextPane

@@ -7,8 +7,8 @@ from typing import Final
 
 from textual.strip import Strip
 
+from llmtui.core import words
 from llmtui.core.runs.state import RunState
-from llmtui.tui import words
 from llmtui.tui.health import Finding, health
 from llmtui.tui.widgets.bars import bar
 from llmtui.tui.widgets.pane import Drawing, Line, Pane, Piece, cut, strip_of, width_of

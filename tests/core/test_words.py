@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmtui.tui import words
-from tests.data.make_runs import NIGHT
+from llmtui.core import words
+
+NIGHT = 1_780_254_000.0  # 2026-05-31 19:00 UTC, a Sunday
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,9 @@ def test_sizes(value: int | None, shown: str) -> None:
     assert words.size(value) == shown
 
 
-def test_a_clock_names_the_day_when_it_is_another_one(frozen: None) -> None:
+def test_a_clock_names_the_day_when_it_is_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
     assert words.clock(NIGHT + 600, NIGHT) == "19:10"
     assert words.clock(NIGHT + 12 * 3600, NIGHT) == "Mon 07:00"
     assert words.clock(NIGHT - 90_000, NIGHT) == "2026-05-30 18:00"
