@@ -8,6 +8,8 @@ from typing import Any, Final
 import pytest
 from textual.pilot import Pilot
 
+import llmtui.core.forecast as core_forecast
+from llmtui.core.preset import parse_preset
 from tests.tui.editor.small_app import SmallApp, app_on, burst, until
 
 SIZES: Final = pytest.mark.parametrize("size", [(80, 24), (200, 50)], ids=["80x24", "200x50"])
@@ -29,13 +31,20 @@ training:
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> SmallApp:
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallApp:
+    """An editor on a machine without a GPU."""
+    real = core_forecast.forecast
+    monkeypatch.setattr(core_forecast, "forecast", lambda preset, folder: real(preset, folder, []))
     return app_on(TEXT, tmp_path / "夜-[red]①.yaml")
 
 
 @SIZES
 def test_opened(app: SmallApp, size: tuple[int, int], snap_compare: Any) -> None:
-    assert snap_compare(app, terminal_size=size)
+    async def forecast(pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: app.editor._made is not None)
+        await pilot.pause()
+
+    assert snap_compare(app, terminal_size=size, run_before=forecast)
 
 
 @SIZES
@@ -62,7 +71,10 @@ def test_changed_with_problems(app: SmallApp, size: tuple[int, int], snap_compar
 @SIZES
 def test_the_difference(app: SmallApp, size: tuple[int, int], snap_compare: Any) -> None:
     async def change(pilot: Pilot[None]) -> None:
-        burst(app, "slash", "=lora.r", "enter", "enter", "ctrl+u", "=16", "enter", "d")
+        burst(app, "slash", "=lora.r", "enter", "enter", "ctrl+u", "=16", "enter")
+        preset = parse_preset(TEXT.replace("r: 8", "r: 16"), app.editor.document.path).preset
+        await until(pilot, lambda: app.editor._made_of == preset)
+        burst(app, "d")
         await until(pilot, lambda: app.screen is not app.editor)
         await pilot.pause()
 
