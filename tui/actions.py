@@ -46,19 +46,21 @@ class Actions:
     def preset_details(self, path: Path) -> PresetDetails:
         """What a preset does, whether it fits, what is wrong with it."""
         from llmtui.core.preset import load_preset, unsupported
-        from llmtui.tui.preset_facts import facts_of, forecast_facts, problem_facts
+        from llmtui.tui.preset_facts import FIRST, facts_of, forecast_facts, problem_facts
 
         try:
             loaded = load_preset(str(path))
         except PresetError as error:
             return PresetDetails(path.stem, path, tuple(problem_facts(error.problems)), error.problems)
         problems = tuple(unsupported(loaded.preset, path.name, loaded.lines))
-        about, rest = facts_of(loaded)[:2], facts_of(loaded)[2:]
+        whole = facts_of(loaded)
         try:
             forecast = forecast_facts(self.forecast(loaded))
         except (LlmtuiError, OSError) as error:
             forecast = [Fact("forecast", f"not possible: {error}", "warn")]
-        facts = [*problem_facts(problems), *about, *forecast, *rest]
+        first = [fact for fact in forecast if fact.name.startswith(FIRST)]
+        later = [fact for fact in forecast if fact not in first]
+        facts = [*problem_facts(problems), *whole[:2], *first, *whole[2:], *later]
         return PresetDetails(path.stem, path, tuple(facts), problems, loaded)
 
     def forecast(self, loaded: LoadedPreset) -> Forecast:

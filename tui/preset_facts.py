@@ -148,6 +148,9 @@ def problem_facts(problems: Sequence[Problem]) -> list[Fact]:
     return [*facts, Fact("", "")] if facts else []
 
 
+FIRST: Final = ("GPU", "steps", "memory", "forecast")
+"""Names of the facts that are asked for first: does it fit, how long is it?"""
+
 _VERDICTS: Final = {"fits": "good", "tight": "warn", "does not fit": "bad", "unknown": "faint"}
 
 
@@ -164,7 +167,13 @@ def forecast_facts(found: Forecast) -> list[Fact]:
         facts.append(Fact("steps", f"{words.count(found.total_steps)}{epoch}{rows}", "strong"))
     if found.parts:
         parts = " + ".join(f"{part.name} {words.size(part.bytes)}" for part in found.parts)
-        facts.append(Fact("memory", f"≈ {words.size(found.process)} in all: {parts} + the process's own"))
+        facts.append(
+            Fact(
+                "memory",
+                f"≈ {words.size(found.process)} on its card" if found.gpus else f"≈ {words.size(found.process)}",
+            )
+        )
+        facts.append(Fact("of it", f"{parts}, and the process's own"))
     if found.disk_bytes is not None:
         facts.append(
             Fact("disk", f"≈ {words.size(found.disk_bytes)}, {words.size(found.checkpoint_bytes)} a checkpoint")
