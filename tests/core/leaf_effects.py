@@ -15,8 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from llmtui.core.errors import LlmtuiError
-from llmtui.core.preset import LoadedPreset, Preset, resolve
+from llmtui.core.preset import LoadedPreset, Preset, parse_preset, resolve
 from llmtui.core.runs import events as ev
 from llmtui.core.runs.attempt import AttemptInfo
 from llmtui.core.runs.directory import RunDirectory, create_run
@@ -95,6 +94,7 @@ def training(loaded: LoadedPreset, runs: Path, patch: pytest.MonkeyPatch, *, roo
     Args:
         room_for_rows: more rows than this in one micro-batch are out of memory.
     """
+    import torch
     from transformers import Trainer
 
     from llmtui.core.worker.feeding import CountingCollator
@@ -112,24 +112,26 @@ def training(loaded: LoadedPreset, runs: Path, patch: pytest.MonkeyPatch, *, roo
 
     def stepping(self: Any, model: Any, inputs: Any, items: Any = None) -> Any:
         if room_for_rows is not None and inputs["input_ids"].shape[0] > room_for_rows:
-            import torch
-
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
         return step(self, model, inputs, items)
 
     patch.setattr(CountingCollator, "__call__", noting)
     patch.setattr(Trainer, "training_step", stepping)
     output, end = io.StringIO(), "finished"
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # for so small a model more threads only wait for each other
     session = Session(directory, 1)
+    preset = parse_preset(directory.preset.read_text("utf-8"), directory.preset).preset  # as a worker reads it
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(io.StringIO()):
         try:
-            task = Finetune(session, loaded.preset, AttemptInfo(attempt=1, started=0.0), "settings")
+            task = Finetune(session, preset, AttemptInfo(attempt=1, started=0.0), "settings")
             task.run()
             end = f"{task.outcome} {task.cause} {task.trainer.model.is_gradient_checkpointing}"
-        except LlmtuiError as error:
-            end = error.message
+        except Exception as error:
+            end = f"{type(error).__name__}: {error}"
         finally:
             session.close()
+            torch.set_num_threads(threads)
     patch.undo()
     return [end, output.getvalue(), shapes, list(_events(directory)), _left(directory)]
 
