@@ -11,7 +11,7 @@ from typing import Any
 
 from llmtui.core.errors import LlmtuiError
 from llmtui.core.home import runs_folder
-from llmtui.core.preset.library import bundled_folder
+from llmtui.core.preset.library import bundled_folder, load_preset
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.reader import run_directories
 
@@ -77,7 +77,20 @@ def _of_run(reference: str) -> tuple[Config | None, str]:
             if folder.is_dir():
                 found, source = _of_folder(folder)
                 return found, directory.id if found else source
-    return None, f"run {matches[-1].id} has no result yet" if matches else f'there is no run "{reference}" yet'
+    return _of_preset(reference)
+
+
+def _of_preset(reference: str) -> tuple[Config | None, str]:
+    """A run that is still to come has the shape of the model that its preset names."""
+    try:
+        loaded = load_preset(reference)
+    except LlmtuiError:
+        return None, f'there is no run "{reference}" yet'
+    name = loaded.preset.model.name_or_path
+    if name.startswith("run:"):
+        return None, f'there is no run "{reference}" yet'
+    found, source = find_config(name, loaded.folder)
+    return found, f"the model of preset {reference}, which has no result yet" if found else source
 
 
 def _names(directory: RunDirectory) -> tuple[str, ...]:
