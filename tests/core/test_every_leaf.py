@@ -16,7 +16,14 @@ import pytest
 from llmtui.core.errors import PresetError, Problem
 from llmtui.core.home import user_presets_folder
 from llmtui.core.preset import (
-    Leaf, LoadedPreset, list_presets, parse_preset, resolve, unsupported, value_of, walk_leaves,
+    Leaf,
+    LoadedPreset,
+    list_presets,
+    parse_preset,
+    resolve,
+    unsupported,
+    value_of,
+    walk_leaves,
 )  # fmt: skip
 from tests.core import leaf_effects
 
@@ -96,7 +103,7 @@ SUPERVISED: Final = {
 
 SEEN: Final[dict[tuple[str, int | None], Any]] = {}  # small training runs that several keys are compared with
 LEAVES: Final = tuple(walk_leaves())
-WORDS: Final = "fish bird stone river island harbour lantern market bridge garden winter summer".split()
+WORDS: Final = ["fish", "bird", "stone", "river", "island", "harbour", "lantern", "market", "bridge", "garden"]
 
 
 @pytest.fixture(scope="module")

@@ -59,6 +59,7 @@ class EditorScreen(EditorForecast, inherit_bindings=False):
 
     def on_mount(self) -> None:
         super().on_mount()
+        self.take_up_draft()
         self.show_document()
 
     def on_resize(self, event: Resize) -> None:
@@ -90,6 +91,7 @@ class EditorScreen(EditorForecast, inherit_bindings=False):
             form.note = (("* changed", "busy"),)
         form.show(document.rows())
         self.show_notes()
+        self.draft_soon()
 
     def show_notes(self) -> None:
         """The help of the row under the cursor, and the summary."""

@@ -92,14 +92,9 @@ class EditorForecast(EditorKeeping, inherit_bindings=False):
             return [Fact("forecast", f"– {self._problem}", "warn")]
         if self._made is None:
             return [Fact("forecast", "–", "faint")]
-        facts = [fact if self.has_class("-wide") else _short(fact) for fact in forecast_facts(self._made)]
+        facts = [fact for fact in forecast_facts(self._made) if fact.name != "of it" or self.has_class("-wide")]
         return (
             facts
             if preset == self._made_of
             else [Fact("forecast", "of the values before; the new one comes", "faint"), *facts]
         )
-
-
-def _short(fact: Fact) -> Fact:
-    """Without the parts of a sum, where there is little room."""
-    return Fact(fact.name, fact.text.partition(":")[0], fact.style) if fact.name == "memory" else fact

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Coroutine
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from textual.app import SuspendNotSupported
 from textual.message import Message
+from textual.timer import Timer
 
 from llmtui.core.errors import LlmtuiError, MachineError, PresetError, UsageError
 from llmtui.core.files import write_atomically
@@ -19,10 +21,12 @@ from llmtui.tui.screens.dialog import Dialog
 from llmtui.tui.screens.editor_dialogs import Difference, Overwrite, SaveAs, Unreadable, Unsaved
 from llmtui.tui.screens.place import Place
 from llmtui.tui.widgets.editor_document import Document
+from llmtui.tui.widgets.editor_draft import read_draft, remove_draft, write_draft
 from llmtui.tui.widgets.editor_external import edit_text
 from llmtui.tui.widgets.editor_form import EditorForm
 from llmtui.tui.widgets.pane import Piece
 
+_DRAFT_PAUSE: Final = 1.0  # seconds
 _SIGNS: Final = {"+": "good", "-": "bad", "@": "faint"}
 
 
@@ -55,9 +59,48 @@ class EditorKeeping(Place, inherit_bindings=False):
         inside = path is not None and path.resolve().is_relative_to(library.bundled_folder().resolve())
         self._bundled = inside if bundled is None else bundled
 
+        self._draft_timer: Timer | None = None
+
     def show_document(self) -> None:
         """Bring every pane up to date with the document."""
         raise NotImplementedError
+
+    # --- edits that outlive a lost terminal
+
+    def draft_soon(self) -> None:
+        """Keep the unsaved text a moment after the last change."""
+        if self._draft_timer is not None:
+            self._draft_timer.stop()
+        self._draft_timer = self.set_timer(_DRAFT_PAUSE, self._keep_draft)
+
+    def _keep_draft(self) -> None:
+        path, saved, text = self.document.path, self.document.saved, self.document.text
+        if path is None:
+            return
+
+        def keep() -> None:
+            with contextlib.suppress(OSError, LlmtuiError):  # a full disk must not end the editing
+                write_draft(path, saved, text)
+
+        self.run_worker(keep, thread=True, group="draft")
+
+    def take_up_draft(self) -> None:
+        """Go on with what an earlier terminal left unsaved."""
+        path = self.document.path
+        draft = read_draft(path, self.document.saved) if path is not None else None
+        if draft is not None and Document.readable(draft):
+            self.document.replace(draft)
+            self.say(
+                "unsaved changes of an earlier session are here again: d shows them, u takes them away", "warn", 12.0
+            )
+
+    def _forget_draft(self, *paths: Path | None) -> None:
+        if self._draft_timer is not None:
+            self._draft_timer.stop()
+        for path in paths:
+            if path is not None:
+                with contextlib.suppress(OSError, LlmtuiError):
+                    remove_draft(path)
 
     @property
     def shown_name(self) -> str:
@@ -132,7 +175,7 @@ class EditorKeeping(Place, inherit_bindings=False):
 
     async def _save(self) -> bool:
         """Whether the text is in its file now."""
-        document = self.document
+        document, opened = self.document, self.document.path
         if self.needs_name:
             path = await self._save_copy()
             if path is None:
@@ -150,6 +193,7 @@ class EditorKeeping(Place, inherit_bindings=False):
             await asyncio.to_thread(write_atomically, path, document.text.encode(), mode=mode)
         document.mark_saved(path)
         self.show_document()
+        self._forget_draft(opened, path)
         self.post_message(self.Saved(path))
         return True
 
@@ -183,11 +227,14 @@ class EditorKeeping(Place, inherit_bindings=False):
     async def _may_go(self) -> bool:
         """Whether nothing unsaved is left, or the user lets it go."""
         if not self.document.changed:
+            self._forget_draft(self.document.path)
             return True
         lines = sum(1 for line in self.document.difference() if line[:1] in "+-")
         answer = await self._ask(Unsaved(self.shown_name, lines))
         if answer == "save":
             return await self._save()
+        if answer == "drop":
+            self._forget_draft(self.document.path)
         return answer == "drop"
 
     async def _close(self) -> None:

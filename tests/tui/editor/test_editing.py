@@ -11,6 +11,7 @@ from textual.events import Paste
 from llmtui.core.home import user_presets_folder
 from llmtui.core.preset import load_preset, parse_preset
 from llmtui.tui.screens.editor_dialogs import Difference, Overwrite, SaveAs, Unsaved
+from llmtui.tui.widgets.editor_draft import read_draft, write_draft
 from llmtui.tui.widgets.editor_field import TypingField
 from llmtui.tui.widgets.editor_form import EditorForm
 from llmtui.tui.widgets.editor_help import NotePane
@@ -389,3 +390,29 @@ async def test_the_keys_of_the_table_are_the_keys_of_the_place(tmp_path: Path) -
         for key in KEYS:
             if key.scope in holders:
                 assert hasattr(holders[key.scope], f"action_{key.action.partition('(')[0]}"), key
+
+
+async def test_edits_outlive_a_lost_terminal_until_they_are_saved_or_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    lost = app_on(TEXT, path)
+    async with lost.run_test(size=(80, 24)) as pilot:
+        type_value(lost, "lora.r", "16")
+        await until(pilot, lambda: read_draft(path, TEXT) is not None)
+    again = app_on(TEXT, path)
+    async with again.run_test(size=(80, 24)) as pilot:
+        assert row(again, "lora.r").text == "16" and row(again, "lora.r").changed
+        assert path.read_text() == TEXT
+        burst(again, "escape", "X")
+        await until(pilot, lambda: again.closed)
+    assert read_draft(path, TEXT) is None
+    third = app_on(TEXT, path)
+    async with third.run_test(size=(80, 24)):
+        assert row(third, "lora.r").text == "8"
+
+
+async def test_edits_of_a_file_that_became_another_are_not_put_into_it(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    write_draft(path, TEXT, TEXT.replace("r: 8", "r: 16"))
+    app = app_on(TEXT + "# newer\n", path)
+    async with app.run_test(size=(80, 24)):
+        assert row(app, "lora.r").text == "8"
