@@ -16,6 +16,12 @@ import msgspec
 from llmtui.core.runs.directory import RunDirectory
 
 MANIFEST: Final = "manifest.json"
+PROGRESS: Final = "llmtui_state.json"
+# What a checkpoint has beside the model; training_args.bin, which the Trainer writes, would hold the hub token.
+TRAINING_FILES: Final = (
+    "optimizer.pt", "scheduler.pt", "scaler.pt", "rng_state*", "trainer_state.json", "training_args.bin",
+    PROGRESS, MANIFEST,
+)  # fmt: skip
 _NAME: Final = re.compile(r"checkpoint-(\d+)")
 _BLOCK_BYTES: Final = 1 << 22
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from llmtui.core.preset import Preset
-from llmtui.core.worker.precision import Precision
+from llmtui.core.worker.precision import Precision, choose_precision
 
 
 def training_arguments(
@@ -116,3 +116,44 @@ def generation_arguments(preset: Preset) -> dict[str, Any]:
     if generation.do_sample:
         arguments |= {"temperature": generation.temperature, "top_p": generation.top_p, "top_k": generation.top_k}
     return arguments
+
+
+def own_settings(preset: Preset) -> dict[str, Any]:
+    """The keys that the worker's own code reads, beside those that become arguments of a library."""
+    training, checkpoints = preset.training, preset.checkpoints
+    return {
+        "auto_batch_size": training.auto_batch_size,
+        "train_sampling_strategy": training.train_sampling_strategy,
+        "gradient_checkpointing": training.gradient_checkpointing,
+        "logging_steps": training.logging_steps,
+        "sample_prompts": training.sample_prompts,
+        "early_stopping_patience": training.early_stopping_patience,
+        "on_nan": training.on_nan,
+        "save_total_limit": checkpoints.save_total_limit,
+        "result": checkpoints.result,
+        "metric": checkpoints.metric,
+        "system": preset.generation.system,
+        "gpus": preset.gpu_split.gpus,
+    }
+
+
+def everything(preset: Preset, device: str, capability: tuple[int, int] | None) -> dict[str, Any]:
+    """All that a preset comes to in the worker, in one value to compare: two presets that differ must differ here.
+
+    Args:
+        device: cpu or cuda.
+        capability: the card's compute capability.
+    """
+    precision = choose_precision(preset, device, capability)
+    return {
+        "model": preset.model.name_or_path,
+        "load": load_arguments(preset, precision),
+        "quantization": quantization_config(preset, precision),
+        "lora": lora_config(preset),
+        "trainer": training_arguments(
+            preset, output="", precision=precision, evaluate=True, device=device, total_steps=1000
+        ),
+        "generation": generation_arguments(preset),
+        "data": preset.dataset.model_dump(),
+        "own": own_settings(preset),
+    }

@@ -6,12 +6,14 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 
 from llmtui.core.errors import RefusedError
 from llmtui.core.files import fsync_folder
 from llmtui.core.home import cache_folder
 from llmtui.core.runs import locks
+from llmtui.core.runs.checkpoints import TRAINING_FILES
 
 _POLL_SECONDS = 0.5
 
@@ -82,7 +84,7 @@ def keep_model(source: Path, target: Path) -> None:
 
     def fill(folder: Path) -> None:
         for path in sorted(source.iterdir()):
-            if path.is_file() and path.name not in ("training_args.bin", "optimizer.pt"):
+            if path.is_file() and not any(fnmatch(path.name, pattern) for pattern in TRAINING_FILES):
                 _link(path, folder / path.name)
 
     if not target.is_dir():

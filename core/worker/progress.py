@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
-FILE: Final = "llmtui_state.json"
+from llmtui.core.runs.checkpoints import PROGRESS
 
 
 class Progress(msgspec.Struct, kw_only=True):
@@ -33,7 +32,7 @@ class Progress(msgspec.Struct, kw_only=True):
 
     def save(self, folder: Path) -> None:
         """Write into a staged checkpoint."""
-        (folder / FILE).write_bytes(msgspec.json.encode(self))
+        (folder / PROGRESS).write_bytes(msgspec.json.encode(self))
 
 
 def load_progress(folder: Path | None) -> Progress:
@@ -41,6 +40,6 @@ def load_progress(folder: Path | None) -> Progress:
     if folder is None:
         return Progress()
     try:
-        return msgspec.json.decode((folder / FILE).read_bytes(), type=Progress)
+        return msgspec.json.decode((folder / PROGRESS).read_bytes(), type=Progress)
     except (OSError, msgspec.DecodeError):
         return Progress()

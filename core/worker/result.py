@@ -5,23 +5,16 @@ from __future__ import annotations
 import shutil
 import uuid
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import xxhash
 
 from llmtui.core.errors import MachineError
 from llmtui.core.files import fsync_folder
 from llmtui.core.runs import events as ev
-from llmtui.core.runs.checkpoints import MANIFEST, folder_manifest
+from llmtui.core.runs.checkpoints import TRAINING_FILES, folder_manifest
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.worker.cached import fsync_tree
-from llmtui.core.worker.progress import FILE as PROGRESS
-
-# What a checkpoint has beside the model: the optimizer's state, and training_args.bin, which holds the hub token.
-_TRAINING_FILES: Final = (
-    "optimizer.pt", "scheduler.pt", "scaler.pt", "rng_state*", "trainer_state.json", "training_args.bin",
-    PROGRESS, MANIFEST,
-)  # fmt: skip
 
 
 def save_result(directory: RunDirectory, model: Any, tokenizer: Any, best: Path | None, step: int) -> ev.Result:
@@ -43,7 +36,7 @@ def save_result(directory: RunDirectory, model: Any, tokenizer: Any, best: Path 
         if best is None:
             model.save_pretrained(staging)
         else:
-            shutil.copytree(best, staging, ignore=shutil.ignore_patterns(*_TRAINING_FILES))
+            shutil.copytree(best, staging, ignore=shutil.ignore_patterns(*TRAINING_FILES))
         tokenizer.save_pretrained(staging)
         (staging / "README.md").unlink(missing_ok=True)  # PEFT's empty model card
         fsync_tree(staging)

@@ -21,7 +21,10 @@ from llmtui.core.runs.log import EventReader
 
 E = TypeVar("E", bound=ev.EventBase)
 
-WORDS = "red blue green cat dog bird sees likes eats the a big small house tree river who what where is".split()
+WORDS = (
+    "red", "blue", "green", "cat", "dog", "bird", "sees", "likes", "eats", "the", "a", "big", "small", "house", "tree",
+    "river", "who", "what", "where", "is",
+)  # fmt: skip
 LLAMA = {
     "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
     "intermediate_size": 64, "max_position_embeddings": 128,

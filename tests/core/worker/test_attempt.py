@@ -13,7 +13,7 @@ from llmtui.core.runs import events as ev
 from llmtui.core.runs.checkpoints import find_valid
 from tests.core.worker.small import TARGETS, curve, error_of, make_data, new_run, of, preset_text, work
 
-LORA = "{r: 4, lora_alpha: 8, lora_dropout: 0.1, target_modules: %s}" % TARGETS["llama"]
+LORA = f"{{r: 4, lora_alpha: 8, lora_dropout: 0.1, target_modules: {TARGETS['llama']}}}"
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,9 @@ def test_evaluation_equals_an_independent_computation_row_by_row(llama: Path, da
         ids, labels = torch.tensor(rows[i]["input_ids"]), torch.tensor(rows[i]["labels"])[1:]
         with torch.no_grad():
             logits = model(ids[None]).logits[0, :-1]
-        loss += float(torch.nn.functional.cross_entropy(logits[labels != -100], labels[labels != -100], reduction="sum"))
+        loss += float(
+            torch.nn.functional.cross_entropy(logits[labels != -100], labels[labels != -100], reduction="sum")
+        )
         right += int((logits.argmax(-1) == labels).sum())
         count += int((labels != -100).sum())
     (got,) = of(directory, ev.Eval)

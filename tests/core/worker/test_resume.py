@@ -33,7 +33,7 @@ SETUPS: dict[str, dict[str, Any]] = {
     "lora": {"lora": LORA},
     "int8": {"lora": LORA, "quantization": "int8"},
     "nf4": {"lora": LORA, "quantization": "nf4"},
-    "grouped, checkpointed": {"lora": LORA, "train_sampling_strategy": "group_by_length", "gradient_checkpointing": True},
+    "grouped": {"lora": LORA, "train_sampling_strategy": "group_by_length", "gradient_checkpointing": True},
 }  # fmt: skip
 
 
@@ -119,7 +119,7 @@ def test_a_run_with_nothing_left_to_train_only_finishes(llama: Path, data: Path)
     assert work(directory) == 0
     assert len(of(directory, ev.Step)) == steps
     assert of(directory, ev.Result)[-1].hash == first.hash
-    assert of(directory, ev.Exit)[-1] .step == 10
+    assert of(directory, ev.Exit)[-1].step == 10
 
 
 def test_a_fork_takes_the_weights_of_another_runs_checkpoint_and_starts_anew(llama: Path, data: Path) -> None:
