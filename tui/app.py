@@ -76,6 +76,9 @@ class LlmtuiApp(App[None], inherit_bindings=False):
         self.reading = Reading(self.runs)
         self._open_run = open_run
         self._adopt_again = 0.0
+        self._asking = False
+        self.preset_written: Path | None = None
+        """A preset that was just saved: the cursor of the Presets place goes there."""
 
     # --- life
 
@@ -138,12 +141,21 @@ class LlmtuiApp(App[None], inherit_bindings=False):
 
     # --- presets
 
-    def run_preset(self, path: Path) -> None:
-        """Show what the preset will do, and start it when that is confirmed."""
-        self._with_details(path, self._confirm_start)
+    def run_preset(self, path: Path, known: PresetDetails | None = None) -> None:
+        """Show what the preset will do, and start it when that is confirmed.
+
+        What is known already is shown at once, so that an enter typed right behind is for the dialog.
+        """
+        if known is not None:
+            self._confirm_start(known)
+        elif not self._asking:
+            self._asking = True
+            self._with_details(path, self._confirm_start)
 
     def _confirm_start(self, details: PresetDetails) -> None:
         from llmtui.tui.screens.start_run import StartDialog
+
+        self._asking = False
 
         def start(agreed: bool | None) -> None:
             if agreed:
@@ -172,6 +184,7 @@ class LlmtuiApp(App[None], inherit_bindings=False):
         place = self.place
         if place is not None:
             place.say(f"saved: {message.path}", "good")
+        self.preset_written = message.path
 
     def on_editor_screen_closed(self) -> None:
         """Back to the presets."""
@@ -205,10 +218,11 @@ class LlmtuiApp(App[None], inherit_bindings=False):
         from llmtui.tui.screens.message import MessageDialog
 
         lines = []
+        count = "a problem" if len(problems) == 1 else f"{len(problems)} problems"
         for problem in problems:
             lines.append((f"{problem.file}:{problem.line or '?'}  {problem.field}  {problem.problem}", "text"))
             lines.append((f"  {Drawing.glyphs.arrow} {problem.cure}", "key"))
-        self.push_screen(MessageDialog(f"{name} has {len(problems)} problems", lines, style="bad"))
+        self.push_screen(MessageDialog(f"{name} has {count}", lines, style="bad"))
 
     # --- keys that work everywhere
 
@@ -272,6 +286,7 @@ class LlmtuiApp(App[None], inherit_bindings=False):
 
     def show_error(self, error: Exception) -> None:
         """An error with its place and cure, until it is closed."""
+        self._asking = False
         from llmtui.tui.screens.message import MessageDialog
 
         if isinstance(error, PresetError):

@@ -132,3 +132,22 @@ async def test_filter(make_app: Make) -> None:
         await until(pilot, lambda: "opencalm" in text_of(app), "the list")
         await pilot.press("slash", *"dolly")
         assert [row.cells[0][0] for row in app.screen.query_one("#presets", ListPane).rows] == ["opencalm"]
+
+
+async def test_keys_in_a_burst_are_obeyed_in_order(make_app: Make, home: Path) -> None:
+    actions = RecordedActions(RunDirectory(home / "runs" / EVENING))
+    app = make_app(None, actions)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "island" in text_of(app), "the list")
+        choose(app, "island")
+        await until(pilot, lambda: "all weights" in text_of(app), "the details")
+        for key in ("r", "enter"):
+            app.simulate_key(key)
+        await until(pilot, lambda: actions.done == ["start island"], "the start")
+        await until(pilot, lambda: "180/300" in text_of(app), "the run")
+        for key in ("tab", "tab", "plus"):
+            app.simulate_key(key)
+        await until(pilot, lambda: "Machine" not in text_of(app) and "shards 3/3" in text_of(app), "the log alone")
+        for key in ("escape", "S", "enter"):
+            app.simulate_key(key)
+        await until(pilot, lambda: "Machine" in text_of(app), "the whole place")

@@ -92,7 +92,7 @@ class Place(Screen[None], inherit_bindings=False):
         panes = self.panes()
         if not panes:
             return
-        at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1 if by > 0 else 0)
+        at = next((i for i, pane in enumerate(panes) if pane is self.focused), -1 if by > 0 else 0)
         self.set_focus(panes[(at + by) % len(panes)])
 
     def action_full_pane(self) -> None:

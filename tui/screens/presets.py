@@ -73,6 +73,9 @@ class PresetsPlace(FilteredPlace, inherit_bindings=False):
         self._entries, self._loaded = entries, True
         self._details.clear()
         self._show()
+        written, self.llmtui.preset_written = self.llmtui.preset_written, None
+        if written is not None:
+            self.query_one("#presets", ListPane).put_cursor(str(written))
         self._show_details(from_top=False)
 
     def filter_changed(self) -> None:
@@ -140,7 +143,7 @@ class PresetsPlace(FilteredPlace, inherit_bindings=False):
     def action_run_preset(self) -> None:
         entry = self.chosen()
         if entry is not None:
-            self.llmtui.run_preset(entry.path)
+            self.llmtui.run_preset(entry.path, self._details.get(entry.path))
 
     def action_edit(self) -> None:
         entry = self.chosen()
@@ -158,10 +161,13 @@ class PresetsPlace(FilteredPlace, inherit_bindings=False):
         except (LlmtuiError, OSError) as error:
             self.llmtui.show_error(error)
             return
+        self.llmtui.preset_written = path
+        self.load()
         details = self.llmtui.actions.preset_details(path)
         if details.problems:
             self.llmtui.show_problems(path.stem, details.problems)
-        self.load()
+        else:
+            self.say(f"your copy: {path}", "good")
 
     def action_sort(self) -> None:
         self._sort = (self._sort + 1) % len(_SORTS)

@@ -182,7 +182,7 @@ class RunPlace(RunActions, inherit_bindings=False):
     def _step(self, by: int) -> None:
         """To the next pane; in the shared slot it becomes the one that is shown."""
         panes = self.panes()
-        at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1 if by > 0 else 0)
+        at = next((i for i, pane in enumerate(panes) if pane is self.focused), -1 if by > 0 else 0)
         pane = panes[(at + by) % len(panes)]
         body = self.query_one(RunBody)
         if pane.id in LOWER and pane.id != body.lower:
@@ -228,7 +228,7 @@ class RunPlace(RunActions, inherit_bindings=False):
 
     def action_follow(self) -> None:
         log = self.query_one(LogPane)
-        if log.has_focus:
+        if self.focused is log:
             log.action_bottom()
         else:
             self.query_one(ChartPane).toggle_follow()
