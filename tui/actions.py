@@ -136,6 +136,8 @@ class Actions:
         """Start a supervisor for every worker that lives without one; their ids."""
         from llmtui.core.process.adopting import adopt_orphans
 
+        if not runs.is_dir():
+            return []
         return [directory.id for directory in adopt_orphans(runs)]
 
     def export(self, directory: RunDirectory) -> Path:

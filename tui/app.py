@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from llmtui.tui.screens.place import Place
 
 T = TypeVar("T")
+_ADOPT_AFTER: Final = 1.0  # seconds after the first paint
 _ADOPT_PAUSE: Final = 30.0  # seconds between two attempts
 
 
@@ -85,6 +86,7 @@ class LlmtuiApp(App[None], inherit_bindings=False):
     def on_mount(self) -> None:
         self.reading.start()
         terminal.end_with_terminal(self)
+        self.set_timer(_ADOPT_AFTER, self.adopt)
 
     def adopt(self) -> None:
         """A run was seen whose supervisor is gone: give it a new one, as every llmtui command does."""

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
-from llmtui.tui.commands.main import main
+import sys
 
 __all__ = ["main"]
+
+
+def main() -> int:
+    """Entry point; the exit code. Without a command the screen opens, and no parser is imported before it."""
+    if len(sys.argv) == 1 and sys.stdin.isatty() and sys.stdout.isatty():
+        from llmtui.tui.commands.screen import open_screen
+
+        return open_screen()
+    from llmtui.tui.commands.main import main as command_line
+
+    return command_line()
