@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 Progress = Callable[[int, int | None], None]
 
+_TIMEOUT_SECONDS: Final = 20.0
 _ENDINGS: Final = (".json", ".jinja", ".model", ".txt", ".tiktoken", ".spm")
 
 
@@ -25,17 +27,30 @@ def wanted_files(names: Sequence[str], code: bool) -> list[str]:
     return sorted({*weights, *others})
 
 
-def download(name: str, revision: str | None, code: bool, on_progress: Progress) -> None:
-    """Fetch what is missing of a hub model.
+def download(name: str, revision: str | None, code: bool, on_progress: Progress) -> Path:
+    """Fetch what is missing of a hub model; the folder in the local cache to load it from.
+
+    From there nothing asks the hub again, so that a network that goes away meanwhile changes nothing.
 
     Raises:
         Exception: the hub's own errors; `failures.hub_error` names them.
     """
     from huggingface_hub import HfApi, snapshot_download
 
-    siblings = HfApi().model_info(name, revision=revision).siblings or []
+    siblings = HfApi().model_info(name, revision=revision, timeout=_TIMEOUT_SECONDS).siblings or []
     patterns = wanted_files([sibling.rfilename for sibling in siblings], code)
-    snapshot_download(name, revision=revision, allow_patterns=patterns, tqdm_class=_bar(on_progress))
+    return Path(snapshot_download(name, revision=revision, allow_patterns=patterns, tqdm_class=_bar(on_progress)))
+
+
+def downloaded(name: str, revision: str | None) -> Path | None:
+    """The folder of a hub model in the local cache, without asking the hub; None when it is not there."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = Path(snapshot_download(name, revision=revision, local_files_only=True))
+    except Exception:
+        return None
+    return folder if (folder / "config.json").is_file() else None
 
 
 def _bar(on_progress: Progress) -> type[Any]:

@@ -98,7 +98,7 @@ def hub_error(name: str, error: Exception) -> LlmtuiError:
     kinds = {type(e).__name__ for e in _chain(error)}
     text = " ".join(str(e) for e in _chain(error))
     low = text.lower()
-    if "GatedRepoError" in kinds or "gated repo" in low:
+    if "GatedRepoError" in kinds:
         return MachineError(f"access to {name} is gated", place=place,
                             hint="accept its terms on the hub, then `hf auth login` or set HF_TOKEN")  # fmt: skip
     if "RevisionNotFoundError" in kinds or "not a valid git identifier" in low:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from llmtui.core.errors import DataError
 from llmtui.core.home import runs_folder
-from llmtui.core.preset.resolving import looks_like_path
+from llmtui.core.preset.paths import looks_like_path
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.reader import run_directories
 
@@ -24,13 +24,15 @@ class Location:
     """What `from_pretrained` is given.
 
     `adapter` is a PEFT adapter to be merged into the base first; `initialise` means random weights from the config;
-    `fleeting` a base that another run or the cache owns, so that it may be gone one day.
+    `fleeting` a base that another run or the cache owns, so that it may be gone one day; `hub_id` what the folder was
+    downloaded from.
     """
 
     path: str
     adapter: Path | None = None
     initialise: bool = False
     gguf: Path | None = None
+    hub_id: str = ""
     fleeting: bool = False
     said: str = ""
 

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 import xxhash
 
-from llmtui.core.errors import LlmtuiError
+from llmtui.core.errors import LlmtuiError, MachineError
 from llmtui.core.preset import Preset
 from llmtui.core.worker.arguments import load_arguments, quantization_config
 from llmtui.core.worker.cached import cached_folder, keep_model
-from llmtui.core.worker.downloading import download
+from llmtui.core.worker.downloading import download, downloaded
 from llmtui.core.worker.failures import hub_error
 from llmtui.core.worker.gguf import converted
 from llmtui.core.worker.locate import INITIALISE, Location, locate
@@ -50,25 +50,25 @@ def find_model(preset: Preset, base_folder: Path, kept: Path, on_progress: Progr
     if location.fleeting:
         keep_model(Path(location.path), kept)
         return Location(str(kept), said=f"{location.said}; kept in base/")
-    if not location.local:
-        _fetch(location.path, preset, on_progress)
-    return location
+    return location if location.local else _fetched(location.path, preset, on_progress)
 
 
-def _fetch(name: str, preset: Preset, on_progress: Progress) -> None:
+def _fetched(name: str, preset: Preset, on_progress: Progress) -> Location:
+    """A hub model as a folder of the local cache; without a network, what is there already serves."""
+    model = preset.model
     on_progress("downloading", 0, None, name)
     try:
-        download(name, preset.model.revision, preset.model.trust_remote_code,
-                 lambda done, total: on_progress("downloading", done, total, name))  # fmt: skip
+        folder = download(name, model.revision, model.trust_remote_code,
+                          lambda done, total: on_progress("downloading", done, total, name))  # fmt: skip
+        return Location(str(folder), hub_id=name)
     except LlmtuiError:
         raise
     except Exception as error:
-        from huggingface_hub import snapshot_download
-
-        try:  # without a network, what is in the cache serves
-            snapshot_download(name, revision=preset.model.revision, local_files_only=True)
-        except Exception:
-            raise hub_error(name, error) from error
+        reason = hub_error(name, error)
+        kept = downloaded(name, model.revision) if isinstance(reason, MachineError) else None
+        if kept is None:
+            raise reason from error
+        return Location(str(kept), hub_id=name, said=f"{name} is taken from the local cache: {reason.message}")
 
 
 def _merged(location: Location) -> Path:
@@ -145,11 +145,14 @@ def load_model(location: Location, preset: Preset, precision: Precision, device:
         if location.initialise:
             return _initialise(location, preset, arguments).to(device)
         with _weights_counted(on_progress):
-            return AutoModelForCausalLM.from_pretrained(location.path, device_map={"": device}, **arguments)
+            model = AutoModelForCausalLM.from_pretrained(location.path, device_map={"": device}, **arguments)
     except (LlmtuiError, torch.OutOfMemoryError):
         raise
     except Exception as error:
         raise hub_error(preset.model.name_or_path, error) from error
+    if location.hub_id:  # what an adapter will name as its base, rather than a folder of the cache
+        model.config._name_or_path = model.name_or_path = location.hub_id
+    return model
 
 
 def _initialise(location: Location, preset: Preset, arguments: dict[str, Any]) -> Any:
