@@ -19,6 +19,8 @@ from typing import Any
 from bench.gpu_setup import FOLDER, make_model, make_rows, token_rows
 from bench.measure import RESULTS, table
 from llmtui.core.preset import load_preset
+from llmtui.core.process.launch import resume_run, start_run
+from llmtui.core.process.stop import stop, wait_until_ended
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.reader import read_state
 from llmtui.core.runs.state import RunState
@@ -46,15 +48,7 @@ def _sets(extra: list[str], steps: int = STEPS) -> list[str]:
 
 
 def _run(sets: list[str], name: str) -> RunDirectory:
-    command = [PYTHON, "-m", "llmtui.tui.commands", "run", "opencalm-7b-dolly-ja", "--detach", "--json", "--name", name]
-    for assignment in sets:
-        command += ["--set", assignment]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"run failed: {done.stdout}\n{done.stderr}")
-    from llmtui.core.home import runs_folder
-
-    return RunDirectory(runs_folder() / json.loads(done.stdout)["id"])
+    return start_run(load_preset("opencalm-7b-dolly-ja", sets), name=name)
 
 
 def _wait(directory: RunDirectory, limit: float = 400.0) -> RunState:
@@ -143,11 +137,11 @@ class CardReader(threading.Thread):
             self.samples.append((time.time(), pynvml.nvmlDeviceGetMemoryInfo(handle).used))
 
 
-def life() -> None:
+def life(quantizations: list[str]) -> None:
     """int8, nf4 and bf16: train, stop in the middle, resume to the end; the curve and the card's memory."""
     rows: list[list[str]] = []
     raw: list[dict[str, Any]] = []
-    for quantization in ("int8", "nf4", "none"):
+    for quantization in quantizations:
         extra = [f"model.quantization={quantization}", "training.gradient_checkpointing=true"]
         reader = CardReader()
         reader.start()
@@ -157,14 +151,14 @@ def life() -> None:
         broken = _run(_sets(extra, 30), f"broken-{quantization}")
         while read_state(broken).step < 12:
             time.sleep(0.1)
-        subprocess.run([PYTHON, "-m", "llmtui.tui.commands", "stop", broken.id], check=False)
-        stopped = read_state(broken)
-        subprocess.run([PYTHON, "-m", "llmtui.tui.commands", "resume", broken.id, "--detach"], check=False)
+        stop(broken)
+        stopped = wait_until_ended(broken, 120)
+        resume_run(broken)
         resumed = _wait(broken)
         raw.append(_compare(quantization, whole, stopped, resumed, reader))
         print(json.dumps(raw[-1]), flush=True)
         rows.append([str(value) for value in raw[-1].values()])
-    _write("gpu-life", table(list(raw[0]), rows), raw)
+    _write(f"gpu-life-{quantizations[0]}", table(list(raw[0]), rows), raw)
 
 
 def _compare(
@@ -214,8 +208,8 @@ def main() -> None:
     for task in sys.argv[1:] or ["train", "life"]:
         if task.startswith("train"):
             train(int(task.partition("=")[2] or 2))
-        elif task == "life":
-            life()
+        elif task.startswith("life"):
+            life((task.partition("=")[2] or "int8,nf4,none").split(","))
         else:
             raise SystemExit(f"unknown task {task}")
 
