@@ -18,6 +18,7 @@ from llmtui.core.errors import LlmtuiError, MachineError, PresetError, RefusedEr
 from llmtui.core.files import write_atomically
 from llmtui.core.home import runs_folder
 from llmtui.core.preset import LoadedPreset, parse_preset, resolve, unsupported
+from llmtui.core.process.checking import check_cards, check_model
 from llmtui.core.process.starting import FORK_FILE, Fork
 from llmtui.core.runs import locks
 from llmtui.core.runs.checkpoints import find_valid, verify
@@ -34,8 +35,8 @@ def check_start(loaded: LoadedPreset) -> None:
 
     Raises:
         PresetError: keys that a later version will run.
-        DataError: the data cannot be trained on.
-        MachineError: no disk space.
+        DataError: the model is not where the preset says, or the data cannot be trained on.
+        MachineError: no disk space, or no such card.
     """
     from llmtui.core.data import check_dataset
 
@@ -49,7 +50,10 @@ def check_start(loaded: LoadedPreset) -> None:
                            hint="free some space, or set LLMTUI_HOME to another disk")  # fmt: skip
     from llmtui.core.preset import resolved_preset
 
-    check_dataset(resolved_preset(loaded), loaded.folder)
+    preset = resolved_preset(loaded)
+    check_model(preset, loaded.folder)
+    check_dataset(preset, loaded.folder)
+    check_cards(preset)
 
 
 def start_run(loaded: LoadedPreset, *, name: str | None = None, command: Sequence[str] = ()) -> RunDirectory:

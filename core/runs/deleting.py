@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 
 from llmtui.core.errors import MachineError, RefusedError
@@ -33,7 +32,7 @@ def delete_run(directory: RunDirectory) -> None:
     with locks.take(directory.supervisor_lock), locks.take(directory.worker_lock):
         trash = trash_folder() / directory.id
         try:
-            os.rename(directory.path, trash)
+            directory.path.rename(trash)
         except OSError as error:
             raise MachineError(f"the run cannot be removed: {error.strerror}", place=str(directory.path),
                                hint="check who owns the files") from error  # fmt: skip

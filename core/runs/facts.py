@@ -1,85 +1,154 @@
-"""A run as facts for a machine: one function behind `ls`, `show`, `export` and the summary, so that they agree.
+"""A run as typed facts: the one source behind `ls`, `show`, `export` and the summary files, so that they agree.
 
-Seconds, bytes, unix times; None where nothing is known.
+Seconds, bytes, unix times, shares from 0 to 1; None where nothing is known.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from llmtui.core.errors import LlmtuiError
+from llmtui.core.runs import events as ev
 from llmtui.core.runs.attempt import AttemptInfo, read_attempt
 from llmtui.core.runs.directory import RunDirectory
+from llmtui.core.runs.reader import read_state
 from llmtui.core.runs.state import RunState
 
-
-def run_row(state: RunState, directory: RunDirectory) -> dict[str, Any]:
-    """The facts of one line of `ls`."""
-    best, last = state.best_eval, state.evals[-1] if state.evals else None
-    return {
-        "id": state.id,
-        "name": state.info.name,
-        "preset": state.info.preset,
-        "task": state.info.task,
-        "state": state.state,
-        "cause": state.cause,
-        "exit_code": state.exit_code,
-        "alive": state.alive,
-        "attempt": state.attempt,
-        "phase": state.phase.name if state.phase else None,
-        "step": state.step,
-        "total_steps": state.total_steps,
-        "epoch": _round(state.epoch, 4),
-        "loss": state.last_loss,
-        "eval_loss": last.loss if last else None,
-        "eval_accuracy": last.accuracy if last else None,
-        "best_eval_loss": best.loss if best else None,
-        "it_per_second": _round(state.speed.it_per_second),
-        "overall_it_per_second": _round(state.speed.overall_it_per_second if state.final else None),
-        "tokens_per_second": _round(state.speed.tokens_per_second),
-        "eta_seconds": _round(state.eta.seconds, 1) if state.eta else None,
-        "finish": _round(state.eta.finish_t, 1) if state.eta else None,
-        "created": state.info.created,
-        "started": state.started_t,
-        "ended": state.ended_t,
-        "directory": str(directory.path),
-    }
+FORMAT: Final = 1
+Event = TypeVar("Event", bound=ev.EventBase)
 
 
-def run_details(state: RunState, directory: RunDirectory) -> dict[str, Any]:
-    """Everything of `show` and `export`: the row, and what the row has no room for."""
-    attempts = attempt_infos(directory)
-    return run_row(state, directory) | {
-        "description": state.info.description,
-        "parent": state.info.parent or None,
-        "parent_step": state.info.parent_step,
-        "command": list(state.info.command),
-        "host": state.info.host,
-        "user": state.info.user,
-        "hint": state.hint or None,
-        "preset_yaml": _preset_text(directory),
-        "plan": _builtins(state.plan),
-        "first_loss": _first_loss(state),
-        "evals": [_builtins(e) for e in state.evals],
-        "bad_steps": [{"step": step, "kind": kind} for step, kind in state.bad_steps],
-        "samples": [_builtins(s) for s in state.samples],
-        "checkpoints": [_builtins(c) for c in state.checkpoints],
-        "warnings": [w.text for w in state.warnings],
-        "batch_sizes": [_builtins(b) for b in state.batch_sizes],
-        "result": _builtins(state.result),
-        "error": _builtins(state.error),
-        "training_seconds": _round(state.speed.training_seconds, 1),
-        "seconds_by_phase": {name: round(seconds, 2) for name, seconds in state.seconds_by_phase},
-        "total_tokens": state.total_tokens,
-        "memory_peaks": [_builtins(m) for m in state.memory_peaks],
-        "hardware_peaks": [_builtins(p) for p in state.hardware_peaks],
-        "gpu_at_end": [_builtins(g) for g in state.gpu_final],
-        "cpu": _builtins(state.hardware),
-        "attempts": [msgspec.to_builtins(a) for a in attempts],
-    }
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of `ls --json`, and the head of everything else.
+
+    `it_per_second` leaves pauses out and is that of the last steps; `overall_it_per_second` is steps ÷ whole training
+    time, as published tables give it.
+    """
+
+    id: str
+    name: str
+    preset: str
+    task: str
+    state: str
+    cause: str
+    exit_code: int | None
+    alive: bool
+    attempt: int
+    phase: str | None
+    step: int
+    total_steps: int | None
+    epoch: float | None
+    loss: float | None
+    eval_loss: float | None
+    eval_accuracy: float | None
+    best_eval_loss: float | None
+    it_per_second: float | None
+    overall_it_per_second: float | None
+    tokens_per_second: float | None
+    eta_seconds: float | None
+    finish: float | None
+    created: float
+    started: float | None
+    ended: float | None
+    directory: str
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """One GPU's memory over the run: torch's allocator, this run's processes, the whole card, the card at the end."""
+
+    index: int
+    name: str
+    uuid: str
+    total: int | None = None
+    weights: int | None = None
+    peak_allocated: int | None = None
+    peak_reserved: int | None = None
+    peak_process: int | None = None
+    peak_card: int | None = None
+    card_at_end: int | None = None
+
+
+class Summary(RunRow, frozen=True, kw_only=True):
+    """Everything of `show --json`, `export --format json` and `summary.json`.
+
+    `mean_it_per_second` and `mean_tokens_per_second` are over all steps of the curve, pauses left out.
+    """
+
+    format: int
+    description: str
+    parent: str | None
+    parent_step: int | None
+    command: list[str]
+    host: str
+    user: str
+    llmtui: str
+    hint: str
+    settings: dict[str, Any]
+    preset_yaml: str
+    plan: ev.Plan | None
+    first_loss: float | None
+    mean_it_per_second: float | None
+    mean_tokens_per_second: float | None
+    training_seconds: float | None
+    seconds_by_phase: dict[str, float]
+    total_tokens: int | None
+    evals: list[ev.Eval]
+    best_eval_step: int | None
+    samples: list[ev.Sample]
+    checkpoints: list[ev.Checkpoint]
+    result: ev.Result | None
+    error: ev.ErrorEvent | None
+    warnings: list[str]
+    bad_steps: list[tuple[int, str]]
+    batch_sizes: list[ev.BatchSize]
+    cards: list[Card]
+    worker_rss: int | None
+    attempts: list[AttemptInfo]
+
+
+def run_row(state: RunState, directory: RunDirectory) -> RunRow:
+    """The facts of one line."""
+    return RunRow(**_row(state, directory))
+
+
+def summarize(state: RunState, directory: RunDirectory, preset_yaml: str, attempts: Sequence[AttemptInfo]) -> Summary:
+    """All facts of a run; a pure function of what it is given (of the directory only the path is used)."""
+    best, seconds = state.best_eval, sum(state.curve.seconds[: state.curve.length])
+    memory = state.hardware
+    return Summary(
+        **_row(state, directory), format=FORMAT,
+        description=state.info.description, parent=state.info.parent or None, parent_step=state.info.parent_step,
+        command=list(state.info.command), host=state.info.host, user=state.info.user, llmtui=state.info.llmtui,
+        hint=state.hint, settings=_settings(preset_yaml), preset_yaml=preset_yaml, plan=_bare(state.plan),
+        first_loss=_first_loss(state), mean_it_per_second=_round(state.curve.length / seconds if seconds else None),
+        mean_tokens_per_second=_round(sum(state.curve.tokens[: state.curve.length]) / seconds if seconds else None, 1),
+        training_seconds=_round(state.speed.training_seconds, 1),
+        seconds_by_phase={name: round(spent, 2) for name, spent in state.seconds_by_phase},
+        total_tokens=state.total_tokens, evals=[_bare(e) for e in state.evals],
+        best_eval_step=best.step if best else None, samples=[_bare(s) for s in state.samples],
+        checkpoints=[_bare(c) for c in state.checkpoints], result=_bare(state.result), error=_bare(state.error),
+        warnings=[w.text for w in state.warnings], bad_steps=list(state.bad_steps),
+        batch_sizes=[_bare(b) for b in state.batch_sizes], cards=_cards(state),
+        worker_rss=memory.worker_rss if memory else None, attempts=list(attempts),
+    )  # fmt: skip
+
+
+def read_summary(directory: RunDirectory, state: RunState | None = None) -> Summary:
+    """Read a run's directory and give its facts.
+
+    Raises:
+        DataError: `run.json` is missing or damaged.
+    """
+    state = read_state(directory) if state is None else state
+    try:
+        preset_yaml = directory.preset.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        preset_yaml = ""
+    return summarize(state, directory, preset_yaml, attempt_infos(directory))
 
 
 def attempt_infos(directory: RunDirectory) -> list[AttemptInfo]:
@@ -93,11 +162,64 @@ def attempt_infos(directory: RunDirectory) -> list[AttemptInfo]:
     return found
 
 
-def _preset_text(directory: RunDirectory) -> str | None:
+def as_json(facts: RunRow) -> dict[str, Any]:
+    """The facts as JSON values."""
+    value: dict[str, Any] = msgspec.to_builtins(facts)
+    return value
+
+
+def _row(state: RunState, directory: RunDirectory) -> dict[str, Any]:
+    best, last = state.best_eval, state.evals[-1] if state.evals else None
+    return {
+        "id": state.id, "name": state.info.name, "preset": state.info.preset, "task": state.info.task,
+        "state": state.state, "cause": state.cause, "exit_code": state.exit_code, "alive": state.alive,
+        "attempt": state.attempt, "phase": state.phase.name if state.phase else None, "step": state.step,
+        "total_steps": state.total_steps, "epoch": _round(state.epoch, 4), "loss": state.last_loss,
+        "eval_loss": last.loss if last else None, "eval_accuracy": last.accuracy if last else None,
+        "best_eval_loss": best.loss if best else None, "it_per_second": _round(state.speed.it_per_second),
+        "overall_it_per_second": _round(state.speed.overall_it_per_second),
+        "tokens_per_second": _round(state.speed.tokens_per_second, 1),
+        "eta_seconds": _round(state.eta.seconds, 1) if state.eta else None,
+        "finish": _round(state.eta.finish_t, 1) if state.eta else None, "created": state.info.created,
+        "started": state.started_t, "ended": state.ended_t if state.final else None, "directory": str(directory.path),
+    }  # fmt: skip
+
+
+def _cards(state: RunState) -> list[Card]:
+    """What the allocator and NVML say about each card, joined by UUID.
+
+    torch counts the visible cards from 0 and NVML all of them in PCI order, so an index alone joins nothing.
+    """
+    at_end = {gpu.uuid: gpu for gpu in state.gpu_final}
+    peaks = {peak.uuid: peak for peak in state.hardware_peaks}
+    allocators = {gpu.uuid: gpu for gpu in state.memory_peaks if gpu.uuid}
+    if not allocators and len(state.memory_peaks) == len(peaks):
+        allocators = dict(zip(peaks, state.memory_peaks, strict=True))
+    cards = []
+    for uuid in dict.fromkeys([*peaks, *allocators, *at_end]):
+        peak, mine, end = peaks.get(uuid), allocators.get(uuid), at_end.get(uuid)
+        known = peak or end
+        index = known.index if known else mine.index if mine else 0
+        cards.append(
+            Card(
+                index=index, name=known.name if known else "", uuid=uuid, total=known.total if known else None,
+                weights=mine.weights if mine else None, peak_allocated=mine.peak_allocated if mine else None,
+                peak_reserved=mine.peak_reserved if mine else None, peak_process=peak.this_run if peak else None,
+                peak_card=peak.used if peak else None, card_at_end=end.used if end else None,
+            )
+        )  # fmt: skip
+    return sorted(cards, key=lambda card: card.index)
+
+
+def _settings(preset_yaml: str) -> dict[str, Any]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
     try:
-        return directory.preset.read_text("utf-8")
-    except OSError:
-        return None
+        loaded = YAML(typ="safe", pure=True).load(preset_yaml)
+    except YAMLError:
+        return {}
+    return loaded if isinstance(loaded, dict) else {}
 
 
 def _first_loss(state: RunState) -> float | None:
@@ -107,8 +229,9 @@ def _first_loss(state: RunState) -> float | None:
     return None if math.isnan(loss) else loss
 
 
-def _builtins(value: Any) -> Any:
-    return None if value is None else msgspec.to_builtins(value)
+def _bare(event: Any) -> Any:
+    """The event without the line's number and clock, which mean nothing outside of the file."""
+    return None if event is None else msgspec.structs.replace(event, n=0, m=0.0)
 
 
 def _round(value: float | None, digits: int = 6) -> float | None:

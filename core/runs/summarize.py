@@ -5,16 +5,19 @@ from __future__ import annotations
 import io
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from llmtui.core.files import write_atomically
 from llmtui.core.runs.directory import RunDirectory
-from llmtui.core.runs.facts import run_details
+from llmtui.core.runs.facts import as_json, read_summary
 from llmtui.core.runs.reader import read_state
-from llmtui.core.runs.state import RunState
-from llmtui.core.runs.summary import scrub, summary_html, summary_markdown
+from llmtui.core.runs.scrubbing import scrub
+from llmtui.core.runs.state import Liveness, RunState
+from llmtui.core.runs.summary_markdown import summary_markdown
+from llmtui.core.runs.summary_page import summary_page
 
 _MOST_POINTS = 4000
 
@@ -71,15 +74,16 @@ def _smoothed(values: list[float], weight: float = 0.9) -> list[float]:
 
 def write_summary(directory: RunDirectory) -> None:
     """Write `summary.json`, `summary.md`, `summary.html` and `loss.svg`, each whole."""
-    state = read_state(directory)
-    facts = run_details(state, directory)
+    # Asked for by the supervisor as its last act: for the reader of the files nothing of the run lives any more.
+    state = replace(read_state(directory), liveness=Liveness(supervisor=False, worker=False))
+    facts = read_summary(directory, state)
     markdown = summary_markdown(facts)
     picture = loss_picture(state)
-    encoded = msgspec.json.format(msgspec.json.encode(facts), indent=1).decode()
+    encoded = msgspec.json.format(msgspec.json.encode(as_json(facts)), indent=1).decode()
     write_atomically(directory.summary_json, scrub(encoded).encode())
     write_atomically(directory.path / "summary.md", markdown.encode())
     write_atomically(directory.path / "loss.svg", picture.encode())
-    write_atomically(directory.path / "summary.html", summary_html(facts, markdown, picture).encode())
+    write_atomically(directory.path / "summary.html", summary_page(facts, markdown, picture).encode())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ __all__ = ["main"]
 
 def main() -> int:
     """Entry point; the exit code. Without a command the screen opens, and no parser is imported before it."""
-    if len(sys.argv) == 1 and sys.stdin.isatty() and sys.stdout.isatty():
+    if len(sys.argv) == 1 and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
         from llmtui.tui.commands.screen import open_screen
 
         return open_screen()

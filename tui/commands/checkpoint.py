@@ -15,15 +15,20 @@ def checkpoint(run: Run, as_json: Json = False) -> None:
     from llmtui.core.process.stop import wait_for_answer
 
     directory, _ = the_run(run, as_json)
-    answer = wait_for_answer(directory, ask(directory))
+    request = ask(directory)
+    try:
+        answer = wait_for_answer(directory, request)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
     if answer is None:
-        raise RefusedError("the run ended before it could save", place=directory.id, hint="llmtui show says how")
+        raise RefusedError("the run ended before it could save", place=directory.id,
+                           hint=f"llmtui show {directory.id} says how")  # fmt: skip
     if not answer.accepted:
-        raise RefusedError(answer.text, place=directory.id, hint="llmtui logs shows more")
+        raise RefusedError(answer.text, place=directory.id, hint=f"llmtui logs {directory.id} shows more")
     if as_json:
         say_json({"id": directory.id, "text": answer.text})
     else:
-        say(answer.text)
+        say(f"{directory.id}: {answer.text}")
 
 
 def add(app: typer.Typer) -> None:

@@ -30,8 +30,8 @@ def gpus(as_json: Json = False) -> None:
         return
     rows = [
         [str(c.index), c.name, "lost" if c.lost else words.size(c.used), words.size(c.total),
-         "–" if c.utilization_gpu is None else f"{c.utilization_gpu} %", "–" if c.temperature is None else f"{c.temperature} °C",
-         "–" if c.power is None else f"{c.power:.0f} W", "a run" if is_claimed(c) else ""]
+         _with(c.utilization_gpu, "%"), _with(c.temperature, "°C"), _with(c.power, "W"),
+         "a run" if is_claimed(c) else ""]
         for c in cards
     ]  # fmt: skip
     say(columns(("GPU", "name", "used", "of", "busy", "temp", "power", "claimed by"), rows, right=(2, 3, 4, 5, 6)))
@@ -39,6 +39,10 @@ def gpus(as_json: Json = False) -> None:
         say(f"  GPU {index}: process {pid} (the host's number) holds {words.size(size)}")
     if sentence:
         say(sentence, error=True)
+
+
+def _with(value: float | None, unit: str) -> str:
+    return words.UNKNOWN if value is None else f"{value:.0f} {unit}"
 
 
 def add(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""`llmtui merge RUN -o DIR`: the adapter merged into its base."""
+"""`llmtui merge RUN`: the adapter into its base, in a child that imports torch."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from llmtui.core.errors import LlmtuiError, RefusedError, UsageError
+from llmtui.core.errors import DataError, LlmtuiError, MachineError, RefusedError, RunFailedError, UsageError
 from llmtui.tui.commands.options import Json, Run, the_run
 from llmtui.tui.commands.output import say, say_json
+
+_KINDS: Final = {kind.kind: kind for kind in (UsageError, DataError, MachineError, RefusedError)}
 
 
 def merge(
@@ -22,19 +24,24 @@ def merge(
 ) -> None:
     """Merge a run's adapter into its base model, as safetensors; checked to give the same tokens."""
     directory, _ = the_run(run, as_json)
+    out = out.expanduser().absolute()
     if out.exists():
         raise RefusedError("the folder exists already", place=str(out), hint="name a new one")
     if not as_json:
-        say("merging (the base is loaded unquantised) …", error=True)
-    command = [sys.executable, "-m", "llmtui.core.worker.merge", str(directory.path), str(out.absolute())]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    answer = _last_json(done.stdout)
+        say(f"merging {directory.id}: its base is loaded unquantised …", error=True)
+    command = [sys.executable, "-m", "llmtui.core.worker.merge", str(directory.path), str(out)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    answer = _answer(done.stdout)
     if answer is None:
         last = done.stderr.strip().splitlines()
-        raise LlmtuiError(f"merging failed: {last[-1] if last else f'exit code {done.returncode}'}", place=directory.id)
+        raise RunFailedError(f"merging failed: {last[-1] if last else f'exit code {done.returncode}'}",
+                             place=directory.id, hint="try it on a machine with more memory")  # fmt: skip
     if "error" in answer:
         wrong = answer["error"]
-        kind = RefusedError if wrong["kind"] == "refused" else UsageError if wrong["kind"] == "usage" else LlmtuiError
+        kind: type[LlmtuiError] = _KINDS.get(wrong["kind"], RunFailedError)
         raise kind(wrong["message"], place=wrong["place"], hint=wrong["hint"])
     if as_json:
         say_json(answer)
@@ -42,7 +49,8 @@ def merge(
         say(f"{answer['path']} ({answer['dtype']}; the same tokens on {answer['checked_prompts']} prompts as before)")
 
 
-def _last_json(text: str) -> dict[str, Any] | None:
+def _answer(text: str) -> dict[str, Any] | None:
+    """The last line that is a JSON object; libraries may print around it."""
     for line in reversed(text.splitlines()):
         try:
             value = json.loads(line)

@@ -1,4 +1,7 @@
-"""What commands print: text for people, one JSON document for programs, errors with their place and cure."""
+"""What commands print: text for people, one JSON document for programs, errors with their place and cure.
+
+Text from outside is made safe here; a terminal without UTF-8 gets ASCII; a reader that leaves (`| head`) is no error.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +9,49 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from llmtui.core.errors import LlmtuiError
 from llmtui.core.text import safe_text
 
+_ASCII: Final = str.maketrans({
+    "–": "-", "—": "-", "→": "->", "≈": "~", "×": "x", "÷": "/", "…": "...", "°": "", "⏎": "|", "α": "a", "≤": "<=",
+    "≥": ">=", "·": "-", "“": '"', "”": '"', "’": "'",
+})  # fmt: skip
+
+
+def plain(text: str) -> str:
+    """Text that any terminal can show: no control characters, and ASCII where the locale has no UTF-8."""
+    clean = safe_text(text, newlines=True)
+    if clean.isascii() or _has_utf8():
+        return clean
+    return clean.translate(_ASCII).encode("ascii", "backslashreplace").decode("ascii")
+
+
+def _has_utf8() -> bool:
+    """Whether both the locale and the stream carry UTF-8; in a POSIX locale Python's streams do so all the same."""
+    named = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or "unset"
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    return named not in ("C", "POSIX") and encoding.lower().replace("-", "") == "utf8"
+
 
 def say(text: str = "", *, error: bool = False) -> None:
-    """One piece of text, safe for any terminal: no control characters, no character it cannot encode."""
+    """One piece of text and a newline, safe for any terminal."""
     stream = sys.stderr if error else sys.stdout
-    clean = safe_text(text, newlines=True)
-    encoding = stream.encoding or "ascii"
-    stream.write(clean.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.write(plain(text) + "\n")
     stream.flush()
 
 
-def say_json(value: Any) -> None:
-    """One JSON document on one line when followed, indented otherwise."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=None if isinstance(value, str) else 1) + "\n")
-    sys.stdout.flush()
-
-
-def say_json_line(value: Any) -> None:
-    """One line of JSON lines."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+def say_json(value: Any, *, line: bool = False) -> None:
+    """One JSON document; `line` puts it on one line, for JSON lines."""
+    text = json.dumps(value, ensure_ascii=not _has_utf8(), indent=None if line else 1)
+    # A lone surrogate (a file name that is no UTF-8) is written as JSON writes it.
+    sys.stdout.write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")
     sys.stdout.flush()
 
 
 def say_error(error: LlmtuiError, as_json: bool) -> None:
-    """An error: `{"error": …}` on stdout for programs, one sentence on stderr for people."""
+    """An error: `{"error": …}` on stdout for programs, its sentence on stderr for people."""
     if as_json:
         say_json({"error": error.as_dict()})
     else:
@@ -54,7 +71,7 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
     Args:
         right: indices of columns set to the right.
     """
-    cells = [[safe_text(cell) for cell in row] for row in [list(header), *rows]]
+    cells = [[plain(cell).replace("\n", " ") for cell in row] for row in [list(header), *rows]]
     widths = [max(width(row[i]) for row in cells) for i in range(len(header))]
     lines = []
     for row in cells:
@@ -67,7 +84,8 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
 
 
 def quiet_pipe() -> None:
-    """A reader that left (`| head`) is no error."""
+    """Nobody reads any more: what is still buffered goes nowhere, so that the interpreter's end says nothing."""
     sink = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(sink, sys.stdout.fileno())
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(sink, stream.fileno())
     os.close(sink)

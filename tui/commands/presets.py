@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from llmtui.core.errors import MachineError, RefusedError
+from llmtui.core.errors import MachineError
 from llmtui.tui.commands.options import Json, Sets
 from llmtui.tui.commands.output import columns, say, say_json
 
@@ -85,24 +85,24 @@ def new(
 
 @group.command()
 def edit(preset: Name) -> None:
-    """Open a preset of yours in $EDITOR, and check it afterwards."""
+    """Open a preset in $EDITOR (a bundled one as a copy of yours), and check it afterwards."""
     import os
     import shlex
     import shutil
     import subprocess
 
-    from llmtui.core.preset import find_preset, load_preset
+    from llmtui.core.preset import copy_to_user, find_preset, load_preset
     from llmtui.core.preset.library import bundled_folder
 
     path = find_preset(preset)
     if path.resolve().is_relative_to(bundled_folder().resolve()):
-        raise RefusedError(f"{preset} is bundled and read-only", place=str(path),
-                           hint=f"llmtui presets new MY-NAME --from {preset}")  # fmt: skip
+        path = copy_to_user(path, path.stem)
+        say(f"{preset} is bundled; your copy of it is {path}", error=True)
     named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     found = next((n for n in ("nano", "vim", "vi") if shutil.which(n)), None)
     command = shlex.split(named) if named else [found] if found else []
     if not command or shutil.which(command[0]) is None:
-        raise MachineError("no editor was found", hint="set EDITOR")
+        raise MachineError(f"no editor was found{f' ({named})' if named else ''}", hint="set EDITOR")
     subprocess.run([*command, str(path)], check=False)
     load_preset(str(path))
     say(f"{path.stem} is valid")

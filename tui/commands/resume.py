@@ -15,23 +15,23 @@ def resume(
     run: Run,
     from_step: Annotated[int | None, typer.Option("--from", metavar="STEP", help="Fork from this checkpoint.")] = None,
     sets: Sets = None,
-    detach: Annotated[bool, typer.Option("--detach", help="Return at once; the run goes on.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Print the id and return; the run goes on.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Continue a run. --from and --set fork a new run, so that nothing is written over."""
+    """Continue a run. --from, RUN@STEP and --set fork a new run, so that nothing is written over."""
     from llmtui.core.process.launch import fork_run, resume_run
     from llmtui.tui.commands.following import follow
 
     directory, at_step = the_run(run, as_json, destructive=True)
-    step = from_step if from_step is not None else at_step
+    step, old = from_step if from_step is not None else at_step, directory
     if step is not None or sets:
         directory = fork_run(directory, from_step=step, sets=sets or (), command=["llmtui", *sys.argv[1:]])
         if not as_json:
-            say(f"a new run, {directory.id}, goes on from there", error=True)
+            say(f"{directory.id} is a new run that goes on from {old.id}", error=True)
     else:
         resume_run(directory)
     if not detach:
-        raise typer.Exit(follow(directory, as_json))
+        raise typer.Exit(follow(directory, as_json, from_now=directory == old))
     if as_json:
         say_json({"id": directory.id, "directory": str(directory.path)})
     else:

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from llmtui.core import words
-from llmtui.core.errors import UsageError
+from llmtui.core.errors import RefusedError, UsageError
 from llmtui.tui.commands.options import Json, Run, the_run
-from llmtui.tui.commands.output import say, say_json
+from llmtui.tui.commands.output import plain, say, say_json
 
 
 def rm(
@@ -22,21 +22,31 @@ def rm(
     from llmtui.core.files import folder_bytes
     from llmtui.core.runs.deleting import check_deletable, delete_run
 
-    directory, _ = the_run(run, as_json, destructive=True)
+    directory, step = the_run(run, as_json, destructive=True)
+    if step is not None:
+        raise UsageError("rm deletes whole runs", place=run, hint=f"llmtui rm {directory.id}")
     check_deletable(directory)
     size = folder_bytes(directory.path)
     if not yes:
-        name = directory.info().name
-        if not sys.stdin.isatty():
-            raise UsageError("rm asks on a terminal only", hint="add --yes")
-        say(f"This deletes {directory.id}, {words.size(size)}, with its checkpoints and result.")
-        if typer.prompt(f'Type "{name}" to delete it', default="", show_default=False) != name:
-            raise UsageError("nothing was deleted", hint=f"type {name} to delete it")
+        _ask(directory.id, _name(directory.id), size, as_json)
     delete_run(directory)
     if as_json:
         say_json({"id": directory.id, "bytes": size})
     else:
-        say(f"deleted {directory.id}, {words.size(size)}")
+        say(f"deleted {directory.id} ({words.size(size)})")
+
+
+def _name(run_id: str) -> str:
+    """The name without the time: what a person remembers. It works for a damaged run too."""
+    return run_id.split("-", 2)[-1]
+
+
+def _ask(run_id: str, name: str, size: int, as_json: bool) -> None:
+    if as_json or not sys.stdin.isatty():
+        raise UsageError("rm asks on a terminal only", hint="add --yes")
+    say(f"This deletes {run_id} ({words.size(size)}) with its checkpoints and its result.")
+    if typer.prompt(plain(f'Type "{name}" to delete it'), default="", show_default=False) != name:
+        raise RefusedError("nothing was deleted", hint=f"type {name} to delete it")
 
 
 def add(app: typer.Typer) -> None:

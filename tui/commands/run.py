@@ -12,7 +12,7 @@ from llmtui.tui.commands.output import say, say_json
 
 
 def run(
-    preset: Annotated[str, typer.Argument(help="A preset's name, or a path ending in .yaml.")],
+    preset: Annotated[str, typer.Argument(metavar="PRESET", help="A preset's name, or a path ending in .yaml.")],
     sets: Sets = None,
     name: Annotated[str | None, typer.Option("--name", help="The run's name; the preset's otherwise.")] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Print the id and return; the run goes on.")] = False,
@@ -39,7 +39,7 @@ def run(
 
 
 def _say_machine() -> None:
-    """The first start on a GPU: does this torch fit the driver and the card? Said until it does."""
+    """Does this torch fit the driver and the card? Said until it does."""
     from llmtui.core.hardware.fit import machine_sentence
 
     sentence = machine_sentence()

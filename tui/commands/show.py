@@ -9,15 +9,15 @@ from llmtui.tui.commands.output import say, say_json
 
 
 def show(run: Run, as_json: Json = False) -> None:
-    """One run, whole: state, numbers, checkpoints, answers."""
-    from llmtui.core.runs.facts import run_details
-    from llmtui.core.runs.reader import read_state
-    from llmtui.core.runs.summary import summary_text
+    """One run, whole: state, numbers, memory, checkpoints, answers."""
+    from llmtui.core.runs.facts import as_json as values
+    from llmtui.core.runs.facts import read_summary
+    from llmtui.core.runs.summary_text import summary_text
 
     directory, _ = the_run(run, as_json)
-    facts = run_details(read_state(directory), directory)
+    facts = read_summary(directory)
     if as_json:
-        say_json(facts)
+        say_json(values(facts))
     else:
         say(summary_text(facts))
 

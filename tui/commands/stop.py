@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from llmtui.core.errors import UsageError
+from llmtui.core.runs.state import RESUMABLE_STATES
 from llmtui.tui.commands.options import Json, Run, the_run
 from llmtui.tui.commands.output import say, say_json
 
@@ -20,6 +21,7 @@ def stop(
     """Stop after this step with a checkpoint, and wait until every process is gone."""
     from llmtui.core.process.stop import stop as ask
     from llmtui.core.process.stop import wait_until_ended
+    from llmtui.core.runs.facts import as_json as values
     from llmtui.core.runs.facts import run_row
 
     if now and kill:
@@ -31,13 +33,14 @@ def stop(
     try:
         state = wait_until_ended(directory)
     except KeyboardInterrupt:
-        say("it goes on stopping", error=True)
+        say(f"{directory.id} goes on stopping; llmtui show {directory.id} tells when it has ended", error=True)
         raise typer.Exit(130) from None
     if as_json:
-        say_json(run_row(state, directory))
+        say_json(values(run_row(state, directory)))
         return
-    say(f"{state.state}: {state.cause or f'step {state.step}'}; every process of it is gone")
-    if state.state in ("stopped", "interrupted"):
+    cause = f": {state.cause}" if state.cause else ""
+    say(f"{directory.id} {state.state} at step {state.step}{cause}; every process of it is gone")
+    if state.state in RESUMABLE_STATES:
         say(f"to go on: llmtui resume {directory.id}")
 
 

@@ -9,16 +9,20 @@ from llmtui.tui.commands.output import say, say_json
 
 
 def wait(run: Run, as_json: Json = False) -> None:
-    """Wait until a run has ended; its exit code."""
+    """Wait until a run has ended, and take over its exit code."""
     from llmtui.core.process.stop import wait_until_ended
+    from llmtui.core.runs.facts import as_json as values
     from llmtui.core.runs.facts import run_row
 
     directory, _ = the_run(run, as_json)
-    state = wait_until_ended(directory)
+    try:
+        state = wait_until_ended(directory)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
     if as_json:
-        say_json(run_row(state, directory))
+        say_json(values(run_row(state, directory)))
     else:
-        say(f"{directory.id}: {state.state}" + (f" — {state.cause}" if state.cause else ""))
+        say(f"{directory.id} {state.state} at step {state.step}" + (f": {state.cause}" if state.cause else ""))
     raise typer.Exit(state.exit_code if state.exit_code is not None else 1)
 
 
