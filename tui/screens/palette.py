@@ -1,4 +1,4 @@
-"""Every action by name, and every run and preset by its name: `:` or ctrl+p."""
+"""Every action of the place by its name: `:` or ctrl+p."""
 
 from __future__ import annotations
 
