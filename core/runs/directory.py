@@ -6,6 +6,7 @@ The run directory is the only truth about a run. The class knows where things ar
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import time
 from collections.abc import Sequence
@@ -140,7 +141,7 @@ def create_run(
         info = RunInfo(
             id=path.name, name=label, preset=preset_name, created=time.time(), task=task,
             description=description, parent=parent, parent_step=parent_step, command=list(command),
-            host=os.uname().nodename, user=os.environ.get("USER", str(os.getuid())), llmtui=version(),
+            host=os.uname().nodename, user=_user(), llmtui=version(),
         )  # fmt: skip
         write_atomically(directory.info_file, msgspec.json.format(msgspec.json.encode(info), indent=2))
     except OSError as error:
@@ -150,6 +151,14 @@ def create_run(
             hint="free some space, or set LLMTUI_HOME to a folder on another disk",
         ) from error
     return directory
+
+
+def _user() -> str:
+    """The login name that belongs to the process; its number where there is none (a container)."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
 
 
 def _make_unique(runs: Path, stamp: str, label: str) -> Path:

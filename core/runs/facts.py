@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
@@ -19,7 +19,7 @@ from llmtui.core.runs.reader import read_state
 from llmtui.core.runs.state import RunState
 
 FORMAT: Final = 1
-Event = TypeVar("Event", bound=ev.EventBase)
+_EVENTS: Final = ("plan", "evals", "samples", "checkpoints", "result", "error", "batch_sizes")
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,16 +123,16 @@ def summarize(state: RunState, directory: RunDirectory, preset_yaml: str, attemp
         **_row(state, directory), format=FORMAT,
         description=state.info.description, parent=state.info.parent or None, parent_step=state.info.parent_step,
         command=list(state.info.command), host=state.info.host, user=state.info.user, llmtui=state.info.llmtui,
-        hint=state.hint, settings=_settings(preset_yaml), preset_yaml=preset_yaml, plan=_bare(state.plan),
+        hint=state.hint, settings=_settings(preset_yaml), preset_yaml=preset_yaml, plan=state.plan,
         first_loss=_first_loss(state), mean_it_per_second=_round(state.curve.length / seconds if seconds else None),
         mean_tokens_per_second=_round(sum(state.curve.tokens[: state.curve.length]) / seconds if seconds else None, 1),
         training_seconds=_round(state.speed.training_seconds, 1),
         seconds_by_phase={name: round(spent, 2) for name, spent in state.seconds_by_phase},
-        total_tokens=state.total_tokens, evals=[_bare(e) for e in state.evals],
-        best_eval_step=best.step if best else None, samples=[_bare(s) for s in state.samples],
-        checkpoints=[_bare(c) for c in state.checkpoints], result=_bare(state.result), error=_bare(state.error),
+        total_tokens=state.total_tokens, evals=list(state.evals),
+        best_eval_step=best.step if best else None, samples=list(state.samples),
+        checkpoints=list(state.checkpoints), result=state.result, error=state.error,
         warnings=[w.text for w in state.warnings], bad_steps=list(state.bad_steps),
-        batch_sizes=[_bare(b) for b in state.batch_sizes], cards=_cards(state),
+        batch_sizes=list(state.batch_sizes), cards=_cards(state),
         worker_rss=memory.worker_rss if memory else None, attempts=list(attempts),
     )  # fmt: skip
 
@@ -163,8 +163,13 @@ def attempt_infos(directory: RunDirectory) -> list[AttemptInfo]:
 
 
 def as_json(facts: RunRow) -> dict[str, Any]:
-    """The facts as JSON values."""
+    """The facts as JSON values; an event's line number and clock mean nothing outside of its file and are left out."""
     value: dict[str, Any] = msgspec.to_builtins(facts)
+    for name in _EVENTS:
+        found = value.get(name) or []
+        for event in found if isinstance(found, list) else [found]:
+            for field in ("type", "n", "m"):
+                event.pop(field, None)
     return value
 
 
@@ -227,11 +232,6 @@ def _first_loss(state: RunState) -> float | None:
         return None
     loss = state.curve.loss[0]
     return None if math.isnan(loss) else loss
-
-
-def _bare(event: Any) -> Any:
-    """The event without the line's number and clock, which mean nothing outside of the file."""
-    return None if event is None else msgspec.structs.replace(event, n=0, m=0.0)
 
 
 def _round(value: float | None, digits: int = 6) -> float | None:

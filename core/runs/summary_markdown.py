@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -194,7 +195,8 @@ def _attempts(facts: Summary) -> str:
         lines.append(f"- forked from {md(facts.parent)} at step {words.count(facts.parent_step)}")
     for attempt in facts.attempts:
         origin = f"from step {attempt.from_step}" if attempt.from_step else "from the beginning"
-        lines.append(f"- attempt {attempt.attempt}, {words.clock(attempt.started)}, {origin}")
+        started = time.strftime("%Y-%m-%d %H:%M", time.localtime(attempt.started))
+        lines.append(f"- attempt {attempt.attempt}, {started}, {origin}")
     if facts.error:
         lines.append(f"- failed: {md(facts.error.place)} {md(facts.error.message)} {md(facts.error.hint)}")
     lines += [f"- {md(text)}" for text in facts.warnings]

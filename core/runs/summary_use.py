@@ -33,15 +33,18 @@ def recipes(facts: Summary) -> list[Recipe]:
         merged = f"llmtui merge {shlex.quote(facts.id)} -o {shlex.quote(facts.name + '-merged')}"
         found.append(Recipe("Merged into the base model, as safetensors", merged))
     found.append(Recipe("To fetch it from this host", rsync(facts, folder)))
-    found.append(Recipe("To train two more epochs, as a new run", _more_epochs(facts)))
+    found.append(Recipe("To train it further, as a new run", _further(facts)))
     return found
 
 
 def transformers(folder: str, *, adapter: bool) -> str:
     """Loading the result in Python."""
-    kind, library = ("AutoPeftModelForCausalLM", "peft") if adapter else ("AutoModelForCausalLM", "transformers")
+    kind = "AutoPeftModelForCausalLM" if adapter else "AutoModelForCausalLM"
+    imports = "from transformers import AutoModelForCausalLM, AutoTokenizer\n"
+    if adapter:
+        imports = f"from peft import {kind}\nfrom transformers import AutoTokenizer\n"
     return (
-        f"from {library} import {kind}\nfrom transformers import AutoTokenizer\n\n"
+        f"{imports}\n"
         f'model = {kind}.from_pretrained({folder!r}, device_map="auto")\n'
         f"tokenizer = AutoTokenizer.from_pretrained({folder!r})"
     )
@@ -75,7 +78,10 @@ def _base(facts: Summary) -> str:
     return facts.plan.base_model if facts.plan and facts.plan.base_model else "BASE-MODEL"
 
 
-def _more_epochs(facts: Summary) -> str:
-    epochs = (facts.settings.get("training") or {}).get("num_train_epochs")
-    wanted = f"{float(epochs) + 2:g}" if isinstance(epochs, int | float) else "5"
-    return f"llmtui resume {shlex.quote(facts.id)} --set training.num_train_epochs={wanted}"
+def _further(facts: Summary) -> str:
+    training = facts.settings.get("training") or {}
+    steps, epochs = training.get("max_steps"), training.get("num_train_epochs")
+    wanted = f"num_train_epochs={float(epochs) + 2:g}" if isinstance(epochs, int | float) else "num_train_epochs=5"
+    if isinstance(steps, int):
+        wanted = f"max_steps={2 * steps}"
+    return f"llmtui resume {shlex.quote(facts.id)} --set training.{wanted}"

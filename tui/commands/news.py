@@ -13,7 +13,8 @@ from llmtui.core.runs import events as ev
 from llmtui.core.runs.state import RunState
 
 Item = dict[str, Any]
-_LINE_SECONDS: Final = 2.0  # at most one step line in this time
+# At most one step line in so many seconds: often at first, when it may be wrong, rarely in the night.
+_PACE: Final = ((60.0, 2.0), (600.0, 10.0), (float("inf"), 30.0))
 _LISTS: Final = (
     ("eval", "evals"), ("checkpoint", "checkpoints"), ("sample", "samples"), ("batch_size", "batch_sizes"),
     ("warning", "warnings"),
@@ -30,6 +31,7 @@ class News:
         self._phase = ""
         self._plan: ev.Plan | None = None
         self._step = -1
+        self._began = time.monotonic()
         self._line_at = 0.0
 
     def pass_over(self, state: RunState) -> None:
@@ -65,7 +67,8 @@ class News:
     def _step_line(self, state: RunState) -> Iterator[tuple[str, Item]]:
         now = time.monotonic()
         last = state.step == state.total_steps or (state.final and not state.alive)
-        if not state.curve.length or state.step == self._step or (now - self._line_at < _LINE_SECONDS and not last):
+        pause = next(pause for limit, pause in _PACE if now - self._began < limit)
+        if not state.curve.length or state.step == self._step or (now - self._line_at < pause and not last):
             return
         self._step, self._line_at = state.step, now
         yield "step", {
