@@ -17,8 +17,9 @@ from llmtui.core.preset.library import (
     load_preset,
     value_of,
 )
+from llmtui.core.preset.paths import absolute
 from llmtui.core.preset.reading import LoadedPreset, parse_preset
-from llmtui.core.preset.resolving import absolute, resolve, resolved_preset
+from llmtui.core.preset.resolving import resolve, resolved_preset
 from llmtui.core.preset.schema import Preset
 
 __all__ = [

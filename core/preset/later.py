@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from llmtui.core.errors import Problem
-from llmtui.core.preset.schema import Preset
+from llmtui.core.preset.leaves import value_at
+from llmtui.core.preset.schema import TEMPLATES, Preset, Section
+from llmtui.core.preset.wording import shown
 
 _NOT_YET = "is valid but cannot be run by this version yet"
 _CHECKS: Final[tuple[tuple[str, Callable[[Preset], bool], str], ...]] = (
@@ -19,6 +21,7 @@ _CHECKS: Final[tuple[tuple[str, Callable[[Preset], bool], str], ...]] = (
     ("dataset.sources", lambda p: bool(p.dataset.sources), "name one source in dataset.name_or_path"),
     ("dataset.label", lambda p: p.dataset.label is not None, "remove it"),
     ("dataset.val", lambda p: p.dataset.val is not None, "use dataset.val_size"),
+    ("dataset.template", lambda p: p.dataset.template not in TEMPLATES, f"use one of {', '.join(TEMPLATES)}"),
     ("dataset.on_long", lambda p: p.dataset.on_long == "split", "use cut or drop"),
     ("dataset.clean", lambda p: bool(p.dataset.clean), "remove it"),
     ("training.packing", lambda p: p.training.packing, "set packing: false"),
@@ -33,18 +36,17 @@ _CHECKS: Final[tuple[tuple[str, Callable[[Preset], bool], str], ...]] = (
 
 
 def unsupported(preset: Preset, file: str = "preset", lines: Mapping[str, int] | None = None) -> list[Problem]:
-    """The keys whose values a later version will run, each with what runs today."""
-    lines = lines or {}
-    return [
-        Problem(file, lines.get(key) or None, key, _value(preset, key), f"{_value(preset, key)} {_NOT_YET}", cure)
-        for key, is_later, cure in _CHECKS
-        if is_later(preset)
-    ]
+    """The keys whose values a later version will run, each with what runs today.
+
+    Args:
+        file: names the problems' place.
+        lines: the line of every key, 0 for one that `--set` gave.
+    """
+    return [_problem(preset, key, cure, file, lines or {}) for key, is_later, cure in _CHECKS if is_later(preset)]
 
 
-def _value(preset: Preset, key: str) -> str:
-    value: Any = preset
-    for part in key.split("."):
-        value = getattr(value, part)
-    text = str(value)
-    return text if len(text) < 60 else f"{text[:57]}…"
+def _problem(preset: Preset, key: str, cure: str, file: str, lines: Mapping[str, int]) -> Problem:
+    value = value_at(preset, key)
+    text = "" if isinstance(value, Section) else shown(value)
+    line = lines.get(key)
+    return Problem("--set" if line == 0 else file, line or None, key, text, f"{text or 'this'} {_NOT_YET}", cure)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -75,6 +76,33 @@ def section_model(key: str) -> type[Section] | None:
         field = model.model_fields.get(part) if model else None
         model = _section_of(field.annotation) if field else None
     return model
+
+
+def value_at(preset: Preset, key: str) -> Any:
+    """The value of a dotted key; None when its section is absent."""
+    value: Any = preset
+    for part in key.split("."):
+        value = getattr(value, part, None)
+    return value
+
+
+@cache
+def text_keys() -> frozenset[str]:
+    """The keys that hold text, or a list or map of texts: what is written there is never a number."""
+    return frozenset(_text_keys(Preset, ""))
+
+
+def _text_keys(model: type[Section], prefix: str) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        section = _section_of(field.annotation)
+        if section is not None:
+            yield from _text_keys(section, f"{prefix}{name}.")
+            continue
+        members = _members(field.annotation)
+        inner = [part for m in members for arg in get_args(m)[-1:] if get_origin(m) in (list, dict)
+                 for part in _members(arg)]  # fmt: skip
+        if str in (*members, *inner) and int not in inner:
+            yield f"{prefix}{name}"
 
 
 def _section_of(annotation: Any) -> type[Section] | None:

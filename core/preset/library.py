@@ -12,9 +12,9 @@ from llmtui.core.errors import PresetError, Problem, RefusedError, UsageError
 from llmtui.core.files import write_atomically
 from llmtui.core.home import user_presets_folder
 from llmtui.core.preset.editing import set_value
-from llmtui.core.preset.leaves import walk_leaves
+from llmtui.core.preset.leaves import value_at, walk_leaves
+from llmtui.core.preset.paths import PATH_KEYS, absolute_at
 from llmtui.core.preset.reading import LoadedPreset, parse_preset
-from llmtui.core.preset.resolving import absolute
 
 Origin = Literal["user", "project", "bundled"]
 _MAX_BYTES: Final = 1 << 20
@@ -47,8 +47,9 @@ def _files() -> Iterator[tuple[Origin, Path]]:
     for origin, folder in _folders():
         if not folder.is_dir() or (origin == "project" and folder.resolve() == bundled):
             continue
-        for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
-            yield origin, path
+        for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")], key=lambda found: found.stem):
+            if not path.name.startswith("."):
+                yield origin, path
 
 
 def list_presets() -> list[PresetEntry]:
@@ -100,22 +101,22 @@ def load_preset(reference: str, sets: Sequence[str] = ()) -> LoadedPreset:
 
 
 def _read(path: Path) -> str:
-    raw = path.read_bytes()[:_MAX_BYTES]
-    for encoding in ("utf-8-sig", "utf-16") if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig",):
-        try:
-            return raw.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    line = raw[: _bad_byte(raw)].count(b"\n") + 1
-    raise PresetError([Problem(path.name, line, "", "", "the file is not UTF-8", "save it as UTF-8")])
-
-
-def _bad_byte(raw: bytes) -> int:
     try:
-        raw.decode("utf-8")
+        if not path.is_file():
+            raise PresetError([Problem(path.name, None, "", "", "this is no file", "name a YAML file")])
+        with path.open("rb") as file:
+            raw = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        said = f"it cannot be read: {error.strerror}"
+        raise PresetError([Problem(path.name, None, "", "", said, "check the file")]) from None
+    if len(raw) > _MAX_BYTES:
+        raise PresetError([Problem(path.name, None, "", "", "this is too large for a preset", "name a YAML file")])
+    utf16 = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
+    try:
+        return raw.decode("utf-16" if utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
-        return error.start
-    return 0
+        line = None if utf16 else raw.count(b"\n", 0, error.start) + 1
+        raise PresetError([Problem(path.name, line, "", "", "the file is not UTF-8", "save it as UTF-8")]) from None
 
 
 def preset_path(name: str) -> Path:
@@ -141,10 +142,9 @@ def copy_to_user(source: str | Path, name: str, text: str | None = None) -> Path
         raise RefusedError(f'you have a preset "{name}" already', place=str(target), hint="choose another name")
     written = _read(path) if text is None else text
     loaded = parse_preset(written, path)
-    for key in ("model.name_or_path", "dataset.name_or_path", "dataset.template"):
-        section, _, field = key.partition(".")
-        value = getattr(getattr(loaded.preset, section), field)
-        if isinstance(value, str) and (moved := absolute(value, path.parent)) != value:
+    for key in PATH_KEYS:
+        value = value_of(loaded, key)
+        if isinstance(value, str) and (moved := absolute_at(key, value, path.parent)) != value:
             written = set_value(written, key, moved)
     write_atomically(target, written.encode())
     return target
@@ -161,7 +161,4 @@ def differences(a: LoadedPreset, b: LoadedPreset) -> list[tuple[str, Any, Any]]:
 
 def value_of(loaded: LoadedPreset, key: str) -> Any:
     """The value of a dotted key; None when its section is absent."""
-    value: Any = loaded.preset
-    for part in key.split("."):
-        value = getattr(value, part, None)
-    return value
+    return value_at(loaded.preset, key)

@@ -5,24 +5,31 @@ Names follow Hugging Face's Trainer and PEFT. Models are frozen and refuse unkno
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from llmtui.core.preset.values import (
+    count_list,
     dtype_word,
+    folder_or_section,
     gpus_value,
     loose_float,
     loose_int,
     loose_text,
     max_memory_value,
     name_list,
+    prompt_list,
     share_or_rows,
 )
 
 Int = Annotated[int, BeforeValidator(loose_int)]
 Float = Annotated[float, BeforeValidator(loose_float)]
 Text = Annotated[str, BeforeValidator(loose_text)]
+Prompts = Annotated[list[str], BeforeValidator(prompt_list)]
+Counts = Annotated[list[int], BeforeValidator(count_list)]
+_LARGEST_SEED: Final = 2**32 - 1  # NumPy's
+TEMPLATES: Final = ("alpaca", "rinna", "chat", "text")
 
 
 def _key(default: Any, help_: str, *, unit: str = "", **limits: Any) -> Any:
@@ -84,7 +91,7 @@ class LoraSection(Section):
     """Low-rank adapters (PEFT). Without this section all weights are trained."""
 
     r: Int = _key(8, "Rank of the update matrices.", ge=1)
-    lora_alpha: Float = _key(16.0, "Scale: the update counts alpha / r.", gt=0)
+    lora_alpha: Float = _key(8.0, "Scale: the update counts alpha / r.", gt=0)
     lora_dropout: Float = _key(0.0, "Dropout on the adapter's input.", ge=0, lt=1)
     target_modules: Annotated[list[str] | Literal["all-linear"], BeforeValidator(name_list)] = _key(
         "all-linear", "Names of the linear layers that get an adapter, or all-linear."
@@ -120,13 +127,15 @@ class TrainingSection(Section):
     train_sampling_strategy: Literal["random", "sequential", "group_by_length"] = _key("random", "The order of rows.")
     recipe: Literal["trainer", "fast"] = _key("trainer", "How a step is run.")
     eval_steps: Int | None = _key(None, "Evaluate every so many steps; none = only at the end.", unit="steps", ge=1)
-    logging_steps: Int = _key(20, "A line in output.log every so many steps.", unit="steps", ge=1)
-    sample_prompts: list[Text] = _key([], "Prompts answered before training, at every eval and at the end.")
+    logging_steps: Int = _key(
+        20, "A line in output.log every so many steps (Trainer's own default is 500).", unit="steps", ge=1
+    )
+    sample_prompts: Prompts = _key([], "Prompts answered before training, at every eval and at the end.")
     early_stopping_patience: Int | None = _key(
         None, "Stop after this many evals without a better metric.", unit="evals", ge=1
     )
     on_nan: Literal["stop", "continue"] = _key("stop", "What to do when the loss is not finite.")
-    seed: Int = _key(42, "Seed of initialisation, order, split and dropout.", ge=0)
+    seed: Int = _key(42, "Seed of initialisation, order, split and dropout.", ge=0, le=_LARGEST_SEED)
 
 
 class MirrorSection(Section):
@@ -144,14 +153,16 @@ class CheckpointsSection(Section):
     result: Literal["last", "best"] = _key("last", "Whether the result is the last or the best checkpoint.")
     metric: Literal["loss", "accuracy"] = _key("loss", "What best means: lowest eval loss or highest token accuracy.")
     on_full: Literal["continue", "stop"] = _key("continue", "What to do when a checkpoint cannot be written.")
-    mirror: MirrorSection | None = _key(None, "Copy finished checkpoints to a second place.")
+    mirror: Annotated[MirrorSection | None, BeforeValidator(folder_or_section)] = _key(
+        None, "Copy finished checkpoints to a second place."
+    )
     resume: Literal["auto", "never"] = _key("auto", "Restart from the last good checkpoint after a crash, or not.")
 
 
 class GenerationSection(Section):
     """How answers are generated (transformers' names)."""
 
-    prompts: list[Text] = _key([], "Prompts of task: generate.")
+    prompts: Prompts = _key([], "Prompts of task: generate.")
     system: Text | None = _key(None, "System message, where the template has one.")
     max_new_tokens: Int = _key(64, "Longest answer.", unit="tokens", ge=1)
     min_new_tokens: Int = _key(0, "Shortest answer.", unit="tokens", ge=0)
@@ -167,9 +178,9 @@ class GenerationSection(Section):
 class SweepSection(Section):
     """The grid of task: sweep."""
 
-    input_tokens: list[Int] = _key([], "Input lengths.", unit="tokens")
-    output_tokens: list[Int] = _key([], "Output lengths.", unit="tokens")
-    batch_sizes: list[Int] = _key([1], "Batch sizes.")
+    input_tokens: Counts = _key([], "Input lengths.", unit="tokens")
+    output_tokens: Counts = _key([], "Output lengths.", unit="tokens")
+    batch_sizes: Counts = _key([1], "Batch sizes.")
     quantizations: list[Text] = _key([], "Quantisations; empty = the model's.")
     splits: list[dict[str, Any]] = _key([], "GPU splits; empty = gpu_split.")
     repeats: Int = _key(3, "Measurements per cell.", ge=1)

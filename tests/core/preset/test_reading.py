@@ -136,7 +136,8 @@ def test_val_size_is_rows_or_a_share(value: str, meaning: float | None) -> None:
 @pytest.mark.parametrize(
     ("value", "meaning"),
     [("{0: 7GB}", {0: 7_000_000_000}), ("{0: 7GiB}", {0: 7 << 30}), ('{"0": 7000MiB}', {0: 7000 << 20}),
-     ("{GPU-abc: 5}", {"GPU-abc": 5}), ("{0: 10 gigs}", None), ("{cpu: 40KB}", None), ("{disk: 1GB}", None), ("[7]", None)],
+     ("{GPU-abc: 5}", {"GPU-abc": 5}), ("{0: 10 gigs}", None), ("{cpu: 40KB}", None), ("{disk: 1GB}", None),
+     ("[7]", None), ("{0: .inf}", None), ("{0: -5}", None), ("{0: true}", None), ("{cuda: 1GB}", None)],
 )  # fmt: skip
 def test_max_memory_has_units_and_no_offload(value: str, meaning: dict[object, int] | None) -> None:
     text = HEAD + f"gpu_split: {{strategy: layers, max_memory: {value}}}\n"
@@ -147,13 +148,13 @@ def test_max_memory_has_units_and_no_offload(value: str, meaning: dict[object, i
 
 
 def test_a_key_that_stands_twice_names_both_lines() -> None:
-    problem = only("model: {name_or_path: x}\ntraining:\n  seed: 1\n  learning_rate: 1\n  seed: 2\n")
-    assert (problem.line, "line 3" in problem.problem) == (5, True)
+    problem = only(HEAD + "training:\n  seed: 1\n  learning_rate: 1\n  seed: 2\n")
+    assert (problem.line, problem.field, "line 4" in problem.problem) == (6, "training.seed", True)
 
 
 @pytest.mark.parametrize(
     ("text", "line"),
-    [("model:\n\tname_or_path: x\n", 2), ("", 1), ("[1, 2]\n", 1), ("model: [\n", 2), ("just words\n", 1)],
+    [("model:\n\tname_or_path: x\n", 2), ("", 1), ("[1, 2]\n", 1), ("model: [\n", 1), ("just words\n", 1)],
 )
 def test_what_is_no_preset_says_where(text: str, line: int) -> None:
     assert only(text).line == line
@@ -203,7 +204,8 @@ def test_contradictions_are_refused_and_harmless_mismatches_said() -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["task: sweep", "task: generate", "training: {packing: true}", "gpu_split: {strategy: ddp, processes: 2}", "notify: beep",
+    ["task: sweep\nsweep: {input_tokens: 100, output_tokens: 64}", "task: generate",
+     "training: {packing: true}", "gpu_split: {strategy: ddp, processes: 2}", "notify: beep",
      "checkpoints: {mirror: {path: /mnt/x}}", "checkpoints: {on_full: stop}", "training: {recipe: fast}"],
 )  # fmt: skip
 def test_what_a_later_version_runs_is_valid_and_refused_with_a_sentence(written: str) -> None:

@@ -33,6 +33,7 @@ VALUES: Final = {
     "dataset.sources": "[{a: b}]",
     "dataset.columns": "{a: b}",
     "dataset.label": "{a: b}",
+    "dataset.template": "own学.jinja",
     "dataset.clean": "{a: true}",
     "dataset.val_size": "0.2",
     "gpu_split.gpus": "[0, 1]",

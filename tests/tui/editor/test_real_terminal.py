@@ -23,7 +23,7 @@ count=$(cat "$0.count" 2>/dev/null || echo 0)
 echo $((count + 1)) > "$0.count"
 case $count in
 0) printf 'model: [unclosed\\n' > "$1" ;;
-1) printf '# by hand\\nmodel: {name_or_path: b}\\ndataset: {val_size: -3}\\ntrainin: {}\\n' > "$1" ;;
+1) printf '# by hand\\nmodel: {name_or_path: b}\\ndataset: {name_or_path: x, val_size: -3}\\ntrainin: {}\\n' > "$1" ;;
 *) printf '# by hand\\nmodel: {name_or_path: c}\\ndataset: {name_or_path: rows.jsonl}\\n' > "$1" ;;
 esac
 """
@@ -86,7 +86,7 @@ def test_the_users_own_editor_comes_back_with_errors_by_line(terminal: Terminal,
     terminal.press("E")
     terminal.wait_for("The text cannot be read")
     assert b"the editor has the terminal: 24 80" in terminal.raw
-    assert "mine.yaml:2" in terminal.text
+    assert "mine.yaml:1" in terminal.text
     terminal.press("E")
     terminal.wait_for("2 problems")
     terminal.wait_for("line 3")

@@ -1,0 +1,44 @@
+"""Which keys hold paths, and what a path in a preset is relative to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from llmtui.core.preset.schema import TEMPLATES
+
+PATH_KEYS: Final = (
+    "model.name_or_path", "dataset.name_or_path", "dataset.val", "dataset.template", "gpu_split.deepspeed_config",
+    "checkpoints.mirror.path", "sweep.text",
+)  # fmt: skip
+# These can be nothing but paths; the others may be hub ids or names.
+_ALWAYS_PATHS: Final = frozenset({"gpu_split.deepspeed_config", "checkpoints.mirror.path", "sweep.text"})
+_ENDINGS: Final = (
+    ".gguf", ".json", ".jsonl", ".csv", ".tsv", ".parquet", ".txt", ".gz", ".jinja", ".jinja2", ".j2", ".yaml",
+)  # fmt: skip
+
+
+def looks_like_path(value: str) -> bool:
+    """Whether a name can only be a path: it starts like one, or ends like a file that is none of the hub's ids."""
+    return value.startswith(("/", "./", "../", "~")) or value in (".", "..") or value.lower().endswith(_ENDINGS)
+
+
+def absolute(value: str, folder: Path) -> str:
+    """A path made absolute against a folder; hub ids, `run:ID` and built-in names stay."""
+    if value.startswith("run:"):
+        return value
+    candidate = folder / Path(value).expanduser()
+    if looks_like_path(value) or ("/" in value and candidate.exists()) or candidate.is_dir():
+        return _whole(candidate)
+    return value
+
+
+def absolute_at(key: str, value: str, folder: Path) -> str:
+    """The value of one of `PATH_KEYS` made absolute: a template's name stays a name beside a folder called so."""
+    if key == "dataset.template" and value in TEMPLATES:
+        return value
+    return _whole(folder / Path(value).expanduser()) if key in _ALWAYS_PATHS else absolute(value, folder)
+
+
+def _whole(path: Path) -> str:
+    return str(path.absolute()) if ".." not in path.parts else str(path.resolve())
