@@ -22,7 +22,9 @@ LLMTUI = str(Path(sys.executable).parent / "llmtui")
 
 def llmtui(*arguments: str, code: int | None = 0, limit: float = 240.0) -> str:
     """Run a command to its end and give its output; `code` None allows any exit code."""
-    done = subprocess.run([LLMTUI, *arguments], capture_output=True, text=True, timeout=limit, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        [LLMTUI, *arguments], capture_output=True, text=True, timeout=limit, stdin=subprocess.DEVNULL, check=False
+    )
     if code is not None:
         assert done.returncode == code, f"{arguments}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
