@@ -32,6 +32,8 @@ from llmtui.tui.widgets.editor_values import ValueTextError, flow_text, quoted, 
 
 # Short spellings that presets accept; setting the key takes the short one's place.
 _SHORT: Final = {"lora.lora_alpha": "lora.alpha", "lora.lora_dropout": "lora.dropout"}
+# Sections that may be written as one value, and the key that it stands for.
+_ONE_VALUE: Final = {"checkpoints.mirror": "path"}
 _UNDO_STEPS: Final = 500
 
 
@@ -127,8 +129,12 @@ class Document:
 
     @staticmethod
     def _written(key: str, values: dict[str, str]) -> str | None:
-        found = values.get(key)
-        return found if found is not None else values.get(_SHORT.get(key, key))
+        found = values.get(key, values.get(_SHORT.get(key, key)))
+        section, _, name = key.rpartition(".")
+        if found is None and _ONE_VALUE.get(section) == name:
+            whole = values.get(section, "null")
+            return None if whole == "null" or whole.startswith("{") else whole
+        return found
 
     # --- changes
 
@@ -142,7 +148,7 @@ class Document:
             return check(self._unset(key), self.path)
         value = self._value(key, typed)
         raw = quoted(value) if isinstance(value, str) else typed.strip() if value is not None else "null"
-        return check(self._without_short(self.text, key), self.path, (f"{key}={raw}",))
+        return check(self._spelled_out(self.text, key), self.path, (f"{key}={raw}",))
 
     def set(self, key: str, typed: str) -> bool:
         """Keep a typed value (nothing typed: the default); whether the text changed.
@@ -156,7 +162,7 @@ class Document:
             return False
         try:
             value = self._value(key, typed)
-            return self._change(set_value(self._without_short(self.text, key), key, value), key)
+            return self._change(set_value(self._spelled_out(self.text, key), key, value), key)
         except (YAMLError, UnicodeError, TypeError) as error:
             raise ValueTextError(f"cannot be written: {str(error).splitlines()[0]}") from error
 
@@ -165,7 +171,7 @@ class Document:
         return self._change(self._unset(key), key)
 
     def _unset(self, key: str) -> str:
-        text = unset_value(self._without_short(self.text, key), key)
+        text = unset_value(self._spelled_out(self.text, key), key)
         section = key.rpartition(".")[0]
         optional = section in self.sections and self.sections[section].optional and self.is_on(section)
         # An empty section goes with its last key; an optional one stays, because its absence means something.
@@ -233,9 +239,17 @@ class Document:
     def _value(self, key: str, typed: str) -> Any:
         return value_of(typed, only_text=self.leaves[key].kind in ("text", "choice"))
 
-    def _without_short(self, text: str, key: str) -> str:
+    def _spelled_out(self, text: str, key: str) -> str:
+        """The text with the long spelling where this key has to be changed."""
         short = _SHORT.get(key)
-        return unset_value(text, short) if short is not None and short in self.values else text
+        if short is not None and short in self.values:
+            return unset_value(text, short)
+        section = key.rpartition(".")[0]
+        name = _ONE_VALUE.get(section)
+        value = self._written(f"{section}.{name}", self.values) if name is not None else None
+        if name is not None and value is not None and f"{section}.{name}" not in self.values:
+            return set_value(text, section, {name: value_of(value, only_text=True)})
+        return text
 
     # --- what is shown
 

@@ -108,7 +108,7 @@ def _lora_scale(preset: Preset, known: Known) -> str:
         return ""
     root = bool(getattr(lora, "use_rslora", False))
     scale = lora.lora_alpha / (math.sqrt(lora.r) if root else lora.r)
-    formula = "lora_alpha ÷ √r" if root else "lora_alpha ÷ r"
+    formula = "lora_alpha / sqrt(r)" if root else "lora_alpha / r"
     return f"the update is scaled by {scale:.3g} = {formula}"
 
 

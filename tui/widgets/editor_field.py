@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.binding import BindingType
 from textual.events import Key, Paste
@@ -18,7 +19,7 @@ from textual.widgets import Input
 
 from llmtui.core.text import safe_text
 from llmtui.tui import keys
-from llmtui.tui.widgets.pane import visible
+from llmtui.tui.widgets.pane import Drawing, visible
 
 
 class TypingField(Input):
@@ -109,4 +110,7 @@ class TypingField(Input):
 
     @property
     def _value(self) -> Text:
-        return Text(self.value, no_wrap=True, overflow="ignore", end="")
+        text = self.value
+        if not Drawing.glyphs.braille:  # a terminal without UTF-8: as many cells, so that the cursor stands right
+            text = "".join(c if c.isascii() else "?" * cell_len(c) for c in text)
+        return Text(text, no_wrap=True, overflow="ignore", end="")

@@ -171,6 +171,17 @@ async def test_a_short_name_gives_way_to_the_key_that_is_edited(tmp_path: Path) 
         assert preset is not None and preset.lora is not None and preset.lora.lora_alpha == 64
 
 
+async def test_a_section_written_as_one_value_is_shown_and_edited_key_by_key(tmp_path: Path) -> None:
+    app = app_on(TEXT + "checkpoints: {mirror: /mnt/drive}\n", tmp_path / "mine.yaml")
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert row(app, "checkpoints.mirror.path").text == "/mnt/drive"
+        type_value(app, "checkpoints.mirror.bandwidth", "20MB")
+        await until(pilot, lambda: row(app, "checkpoints.mirror.bandwidth").is_set)
+        preset = app.editor.document.checked.preset
+        assert preset is not None and preset.checkpoints.mirror is not None
+        assert preset.checkpoints.mirror.path == "/mnt/drive", "the other key is kept"
+
+
 async def test_numbers_stay_as_they_were_typed(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     app = app_on(TEXT, path)
