@@ -88,6 +88,7 @@ class Finetune:
             self.directory, self.settings, self.preset.checkpoints.save_total_limit,
             expected_checkpoint_bytes(self.loaded.model), self.session.write,
         )  # fmt: skip
+        self._note_changes()
         self._build_trainer()
         self.obedience = Obedience(self.session, self.trainer)
         if self._trained_already():
@@ -97,6 +98,18 @@ class Finetune:
         self.steps.flush(everything=True)
         if self.outcome == "finished":
             self._finish()
+
+    def _note_changes(self) -> None:
+        """Say what makes a resumed curve another one than it would have been."""
+        data, before = self.loaded.data.data_hash, self.progress.data_hash
+        if before and before != data:
+            text = "the tokens are not those that the checkpoint was trained on (data, tokenizer or their settings)"
+            self.session.warn("data_changed", f"{text}, so the curve goes on as another one")
+        self.progress.data_hash = data
+        manifest = read_manifest(self.resumed) if self.resumed is not None and self.from_step else None
+        if manifest is not None and manifest.run == self.directory.id and manifest.settings != self.settings:
+            text = "preset.yaml has changed since the checkpoint was written; changed settings belong into another run"
+            self.session.warn("preset_changed", text)
 
     @property
     def outcome(self) -> str:

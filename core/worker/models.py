@@ -164,7 +164,7 @@ def _initialise(location: Location, preset: Preset, arguments: dict[str, Any]) -
         delattr(config, INITIALISE)
     set_seed(preset.training.seed)
     wanted = {name: arguments[name] for name in ("dtype", "attn_implementation") if name in arguments}
-    return AutoModelForCausalLM.from_config(config, **wanted)
+    return AutoModelForCausalLM.from_config(config, trust_remote_code=preset.model.trust_remote_code, **wanted)
 
 
 @contextmanager

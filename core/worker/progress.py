@@ -17,6 +17,7 @@ class Progress(msgspec.Struct, kw_only=True):
     waited: int = 0
     evaluated: int | None = None
     micro_batch: int | None = None
+    data_hash: str = ""
 
     def note(self, step: int, value: float | None, larger_is_better: bool) -> bool:
         """Whether this evaluation is the best so far; one that is not a number never is."""

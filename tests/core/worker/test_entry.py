@@ -15,7 +15,7 @@ from llmtui.core.runs.clock import boot_id
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.locks import is_held, take
 from tests.core.worker.hub import hub
-from tests.core.worker.small import attempt, error_of, events, new_run, of, preset_text, wait_for
+from tests.core.worker.small import attempt, error_of, events, new_run, of, preset_text, wait_for, work
 
 LORA = "{r: 4, lora_alpha: 8, target_modules: [q_proj, v_proj]}"
 
@@ -67,13 +67,14 @@ def test_a_hub_model_is_downloaded_trained_and_named_by_its_id(llama: Path, data
     ],
 )
 def test_a_hub_that_refuses_is_one_sentence(
-    name: str, gated: bool, code: int, message: str, llama: Path, data: Path, llmtui_home: Path
+    name: str, gated: bool, code: int, message: str, llama: Path, data: Path, monkeypatch, capfd
 ) -> None:
     directory = new_run(preset_text(name, data))
     with hub(llama, "someone/tiny", gated) as endpoint:
-        assert start(directory, llmtui_home, HF_ENDPOINT=endpoint).wait(120) == code, directory.output.read_text()
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", endpoint)
+        assert work(directory) == code
     assert message in error_of(directory).message
-    assert "Traceback" in directory.output.read_text()
+    assert "Traceback" in capfd.readouterr().err
     assert of(directory, ev.Exit)[0].outcome == "failed"
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -28,16 +26,15 @@ def tuned(llama: Path, data: Path) -> RunDirectory:
     return directory
 
 
-def test_the_merged_model_answers_as_base_and_adapter_do(tuned: RunDirectory, tmp_path: Path, llama: Path) -> None:
+def test_the_merged_model_answers_as_base_and_adapter_do(
+    tuned: RunDirectory, tmp_path: Path, llama: Path, monkeypatch, capsys
+) -> None:
     from peft import PeftModel
 
     out = tmp_path / "deep" / "merged"
-    done = subprocess.run(
-        [sys.executable, "-m", "llmtui.core.worker.merge", str(tuned.path), str(out)], capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    answer = json.loads(done.stdout)
+    monkeypatch.setattr("sys.argv", ["merge", str(tuned.path), str(out)])
+    assert merge.main() == 0
+    answer = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert answer["path"] == str(out)
     assert (answer["dtype"], answer["checked_prompts"], answer["notes"]) == ("float32", 3, [])
     merged = AutoModelForCausalLM.from_pretrained(out)

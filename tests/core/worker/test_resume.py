@@ -17,6 +17,7 @@ from tests.core.worker.small import (
     curve,
     die_at_step,
     end_of,
+    make_data,
     new_run,
     of,
     preset_text,
@@ -33,6 +34,7 @@ SETUPS: dict[str, dict[str, Any]] = {
     "lora": {"lora": LORA},
     "int8": {"lora": LORA, "quantization": "int8"},
     "nf4": {"lora": LORA, "quantization": "nf4"},
+    "int8, checkpointed": {"lora": LORA, "quantization": "int8", "gradient_checkpointing": True},
     "grouped": {"lora": LORA, "train_sampling_strategy": "group_by_length", "gradient_checkpointing": True},
 }  # fmt: skip
 
@@ -71,9 +73,19 @@ STAGES = {
 }
 
 
+@pytest.fixture(scope="module")
+def uninterrupted(llama: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The curve that every killed save has to come to."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LLMTUI_HOME", str(tmp_path_factory.mktemp("kept")))
+        whole = new_run(preset(llama, data, lora=LORA, eval_steps=None).replace("limit: 3", "limit: 1"), "whole")
+        assert work(whole) == 0
+        return curve(whole)
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_killed_at_any_stage_of_a_save_the_newest_whole_checkpoint_is_found(
-    stage: str, llama: Path, data: Path
+    stage: str, llama: Path, data: Path, uninterrupted: Any
 ) -> None:
     owner, name = STAGES[stage]
     calls = 0
@@ -85,13 +97,12 @@ def test_killed_at_any_stage_of_a_save_the_newest_whole_checkpoint_is_found(
             os.kill(os.getpid(), signal.SIGKILL)
 
     text = preset(llama, data, lora=LORA, eval_steps=None).replace("limit: 3", "limit: 1")
-    whole, broken = new_run(text, "whole"), new_run(text, "broken")
+    broken = new_run(text, "broken")
     assert end_of(work_apart(broken, lambda: before_call(owner, name, die))) == -signal.SIGKILL
     found = find_valid(broken)
     assert found.step in (2, 4, 6), found
     assert work(broken) == 0
-    assert work(whole) == 0
-    assert curve(broken) == curve(whole)
+    assert curve(broken) == uninterrupted
     left = sorted(p.name for p in broken.checkpoints.iterdir())
     assert left == ["checkpoint-10"] or left == sorted([f"checkpoint-{found.step}", "checkpoint-10"])
 
@@ -138,6 +149,16 @@ def test_a_fork_can_go_on_from_another_runs_checkpoint_with_its_optimizer(llama:
     child = new_run(preset(llama, data), "child")
     assert work(child, checkpoint=str(parent.checkpoints / "checkpoint-6"), from_step=6) == 0
     assert curve(child) == {step: value for step, value in curve(parent).items() if step > 6}
+
+
+def test_data_that_changed_since_the_checkpoint_is_said(llama: Path, tmp_path: Path) -> None:
+    rows = make_data(tmp_path / "rows.jsonl")
+    directory = new_run(preset(llama, rows))
+    assert end_of(work_apart(directory, die_at_step(8))) == -signal.SIGKILL
+    make_data(rows, seed=1)
+    directory.preset.write_text(directory.preset.read_text().replace("weight_decay: 0.0", "weight_decay: 0.1"))
+    assert work(directory) == 0
+    assert [w.code for w in of(directory, ev.WarningEvent)] == ["data_changed", "preset_changed"]
 
 
 def test_a_checkpoint_that_is_gone_is_one_sentence(llama: Path, data: Path) -> None:
