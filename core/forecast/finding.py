@@ -77,20 +77,21 @@ def _of_run(reference: str) -> tuple[Config | None, str]:
             if folder.is_dir():
                 found, source = _of_folder(folder)
                 return found, directory.id if found else source
-    return _of_preset(reference)
+    why = f"run {matches[-1].id} has no result yet" if matches else f'there is no run "{reference}" yet'
+    return _of_preset(reference, why)
 
 
-def _of_preset(reference: str) -> tuple[Config | None, str]:
+def _of_preset(reference: str, why: str) -> tuple[Config | None, str]:
     """A run that is still to come has the shape of the model that its preset names."""
     try:
         loaded = load_preset(reference)
     except LlmtuiError:
-        return None, f'there is no run "{reference}" yet'
+        return None, why
     name = loaded.preset.model.name_or_path
     if name.startswith("run:"):
-        return None, f'there is no run "{reference}" yet'
+        return None, why
     found, source = find_config(name, loaded.folder)
-    return found, f"the model of preset {reference}, which has no result yet" if found else source
+    return found, f"the model of preset {reference}; {why}" if found else source
 
 
 def _names(directory: RunDirectory) -> tuple[str, ...]:
