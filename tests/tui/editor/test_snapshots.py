@@ -65,8 +65,9 @@ def test_changed_with_problems(app: SmallApp, size: tuple[int, int], snap_compar
     async def change(pilot: Pilot[None]) -> None:
         burst(app, "slash", "=lora", "enter", "space")
         burst(app, "slash", "=training.seed", "enter", "enter", "ctrl+u", "=7", "enter")
-        burst(app, "slash", "=training.eval_steps", "enter", "enter", "ctrl+u", "=often", "enter", "p")
-        await until(pilot, lambda: app.editor.form.row.key == "training.eval_steps")
+        burst(app, "slash", "=training.eval_steps", "enter", "enter", "ctrl+u", "=often", "enter")
+        await until(pilot, lambda: app.editor.document.problem_of("training.eval_steps"))
+        await pilot.pause()
 
     assert snap_compare(app, terminal_size=size, run_before=change)
 
