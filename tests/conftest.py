@@ -16,7 +16,7 @@ def llmtui_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("LLMTUI_HOME", str(home))
     yield home
-    left = list(_processes_naming(str(home)))
+    _, left = psutil.wait_procs(list(_processes_naming(str(home))), timeout=5)  # what is ending may end
     for process in left:
         process.kill()
     psutil.wait_procs(left, timeout=5)
