@@ -88,7 +88,7 @@ def test_the_process_is_within_ten_percent(recipe: dict[str, Any]) -> None:
     assert _process(parts, "NVIDIA H200", True) == pytest.approx(measured, rel=0.10)
 
 
-OPEN_CALM: Final = {
+OPEN_CALM: Final[dict[str, Any]] = {
     "family": "neox", "layers": 32, "vocabulary": 52096, "hidden": 4096, "quantization": "none", "attention": "sdpa",
     "gradient_checkpointing": False, "target_modules": ["query_key_value"], "lora_dropout": 0.05, "r": 8, "rows": 8,
     "length": 256,
