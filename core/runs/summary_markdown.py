@@ -62,10 +62,17 @@ def steps(facts: Summary) -> str:
     return f"{words.count(facts.step)} of {words.count(facts.total_steps)}"
 
 
+def losses(facts: Summary) -> str:
+    """First and last; a last one that is not finite is named."""
+    last = words.number(facts.loss)
+    if facts.loss is None and facts.bad_steps and facts.bad_steps[-1][0] == facts.step:
+        last = facts.bad_steps[-1][1]
+    return f"{words.number(facts.first_loss)} → {last}"
+
+
 def _headline(facts: Summary) -> str:
     cause = f" ({md(facts.cause)})" if facts.cause else ""
-    loss = f"loss {words.number(facts.first_loss)} → {words.number(facts.loss)}"
-    return f"**{facts.state}**{cause}: {steps(facts)} steps of preset {md(facts.preset)}, {loss}."
+    return f"**{facts.state}**{cause}: {steps(facts)} steps of preset {md(facts.preset)}, loss {losses(facts)}."
 
 
 def _numbers(facts: Summary) -> str:
@@ -80,7 +87,7 @@ def _numbers(facts: Summary) -> str:
         ("it/s without pauses, of the last steps", words.rate(facts.it_per_second)),
         ("tokens/s, real ones without padding, mean", words.rate(facts.mean_tokens_per_second)),
         ("tokens seen", words.count(facts.total_tokens)),
-        ("loss, first → last", f"{words.number(facts.first_loss)} → {words.number(facts.loss)}"),
+        ("loss, first → last", losses(facts)),
         ("eval loss, last and best", f"{words.number(facts.eval_loss)}, {best}" if facts.evals else words.UNKNOWN),
         ("effective batch", _batch(plan)),
         ("trained parameters", _parameters(plan)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llmtui.core import words
 from llmtui.core.runs.facts import Summary
 from llmtui.core.runs.scrubbing import scrub
-from llmtui.core.runs.summary_markdown import shortened, steps
+from llmtui.core.runs.summary_markdown import losses, shortened, steps
 from llmtui.core.text import safe_text
 
 
@@ -32,7 +32,7 @@ def _rows(facts: Summary) -> list[tuple[str, str]]:
     rows = [
         ("preset", facts.preset),
         ("steps", f"{steps(facts)} ({words.number(facts.epoch)} epochs)"),
-        ("loss", f"{words.number(facts.first_loss)} → {words.number(facts.loss)}"),
+        ("loss", losses(facts)),
         ("eval loss", evals + accuracy if facts.evals else words.UNKNOWN),
         ("it/s", rate),
         ("tokens/s", words.rate(facts.mean_tokens_per_second)),
