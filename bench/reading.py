@@ -21,7 +21,8 @@ _BARE = (
 
 def _write(folder: Path, steps: int) -> Path:
     directory = create_run(
-        folder, "task: finetune\n", name=f"long-{steps}", preset_name="bench", task="finetune", description="", command=[]
+        folder, "task: finetune\n", name=f"long-{steps}", preset_name="bench", task="finetune", description="",
+        command=[],
     )
     with directory.events.open("wb") as file:
         for n in range(steps):
@@ -65,8 +66,8 @@ def main() -> str:
 
             timings = interleaved({"bare": lambda path=path: _bare(path), "own": own}, blocks=5)
             ratio = timings["own"].median / timings["bare"].median
-            rows.append([f"{steps:,}", f"{timings['own'].median:.2f}", timings["own"].spread, f"{ratio:.2f} × bare decoding",
-                         f"{max(memory):.0f}", budget])  # fmt: skip
+            rows.append([f"{steps:,}", f"{timings['own'].median:.2f}", timings["own"].spread,
+                         f"{ratio:.2f} × bare decoding", f"{max(memory):.0f}", budget])  # fmt: skip
     return table(["opening a run, steps", "median s", "spread", "ratio", "peak MB", "budget"], rows)
 
 

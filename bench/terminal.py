@@ -19,7 +19,9 @@ import psutil
 class Terminal:
     """One program in a pty of its own."""
 
-    def __init__(self, command: list[str], *, rows: int = 24, columns: int = 80, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, command: list[str], *, rows: int = 24, columns: int = 80, env: dict[str, str] | None = None
+    ) -> None:
         self.begin = time.perf_counter()
         self._master, slave = pty.openpty()
         ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

@@ -47,9 +47,11 @@ def _write_steps(directory: RunDirectory, stop: threading.Event) -> None:
             events.write(ev.Step(step=step, epoch=step / 33_334, loss=2 + math.sin(step / 9), learning_rate=3e-4,
                                  grad_norm=0.7, tokens=1100, seconds=0.2))  # fmt: skip
             if step % 5 == 0:
-                gpu = ev.HardwareGpu(index=0, uuid="GPU-0", name="NVIDIA H200", used=(20 + step % 3) << 30, total=140 << 30,
-                                     this_run=19 << 30, others=1 << 30, utilization_gpu=90 + step % 7)  # fmt: skip
-                monitor.write(ev.Hardware(gpus=[gpu], cpu_percent=float(step % 50), ram_used=3 << 30, ram_total=8 << 30))
+                gpu = ev.HardwareGpu(index=0, uuid="GPU-0", name="NVIDIA H200", used=(20 + step % 3) << 30,
+                                     total=140 << 30, this_run=19 << 30, others=1 << 30,
+                                     utilization_gpu=90 + step % 7)  # fmt: skip
+                busy = float(step % 50)
+                monitor.write(ev.Hardware(gpus=[gpu], cpu_percent=busy, ram_used=3 << 30, ram_total=8 << 30))
 
 
 def _cost(home: Path, directory: RunDirectory, live: bool) -> tuple[float, float, float]:

@@ -110,8 +110,9 @@ class _Tokenizing:
     def _batch(self, examples: Sequence[Example], rows: TokenSet) -> None:
         rendered = [self.render(example) for example in examples]
         masked = self.dataset.train_on == "response"
-        for item, (ids, trained) in zip(rendered, encode_batch(self.tokenizer, rendered, masked), strict=True):
-            ids, labels, cut = finish_row(ids, trained, item, self.special, self.dataset.max_length)
+        encoded = encode_batch(self.tokenizer, rendered, masked)
+        for item, (plain, trained) in zip(rendered, encoded, strict=True):
+            ids, labels, cut = finish_row(plain, trained, item, self.special, self.dataset.max_length)
             if cut and self.dataset.on_long == "drop":
                 self.counts.drop("too long")
             # The first token has nothing before it to be predicted from, so it never counts.

@@ -1,8 +1,8 @@
 """Does the installed torch fit this driver and these cards? Asked without importing torch.
 
-Sources: PyTorch's CUDA support matrix (RELEASE.md, releases 2.11 to 2.14) and NVIDIA's CUDA release notes: CUDA 13 needs
-driver 580 and has no code for cards before Turing (7.5); CUDA 12.6 builds carry Maxwell (5.0) to Hopper (9.0), want
-driver 560 and run from 525 on by minor-version compatibility; Blackwell (10.0 and up) needs CUDA 12.8 or newer.
+Sources: PyTorch's CUDA support matrix (RELEASE.md, releases 2.11 to 2.14) and NVIDIA's CUDA release notes: CUDA 13
+needs driver 580 and has no code for cards before Turing (7.5); CUDA 12.6 builds carry Maxwell (5.0) to Hopper (9.0),
+want driver 560 and run from 525 on by minor-version compatibility; Blackwell (10.0 and up) needs CUDA 12.8 or newer.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def judge(build: TorchBuild | None, driver: str | None, capabilities: list[tuple
         return f"torch for CUDA {build.cuda[0]} has no kernels for {oldest[0]} ({_dot(oldest[1])}): {legacy}"
     newest = max(capabilities, key=lambda item: item[1])
     if build.cuda < (12, 8) and newest[1] >= (10, 0):
-        return f"torch for CUDA {_dot(build.cuda)} has no kernels for {newest[0]}: uv pip install --torch-backend=auto torch=={base}"
+        cure = f"uv pip install --torch-backend=auto torch=={base}"
+        return f"torch for CUDA {_dot(build.cuda)} has no kernels for {newest[0]}: {cure}"
     needed = 580 if build.cuda[0] >= 13 else 525
     if number and number < needed:
         cure = legacy if build.cuda[0] >= 13 and number >= 525 else f"install driver {needed} or newer"

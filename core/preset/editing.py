@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
-from typing import Any
+from typing import Any, Final
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.representer import RoundTripRepresenter
 from ruamel.yaml.scalarfloat import ScalarFloat
 from ruamel.yaml.scalarstring import LiteralScalarString
+
+_BOM: Final = "\ufeff"
+_FIRST_KEY: Final = re.compile(r"^[^\s#-][^#\n]*:[ \t]*(?:#.*)?\r?\n(?:[ ]*(?:#.*)?\r?\n)*([ ]+)[^\s#-]", re.MULTILINE)
+_FIRST_DASH: Final = re.compile(
+    r"^([ ]*)[^\s#-][^#\n]*:[ \t]*(?:#.*)?\r?\n(?:[ ]*(?:#.*)?\r?\n)*([ ]*)- ", re.MULTILINE
+)
 
 
 class _ExactFloats(RoundTripRepresenter):
@@ -23,26 +30,42 @@ class _ExactFloats(RoundTripRepresenter):
 _ExactFloats.add_representer(ScalarFloat, _ExactFloats.represent_scalar_float)
 
 
-def _yaml() -> YAML:
+def _yaml(text: str) -> YAML:
     yaml = YAML(typ="rt", pure=True)
     yaml.Representer = _ExactFloats
     yaml.preserve_quotes = True
     yaml.width = 4096
     yaml.allow_unicode = True
-    yaml.indent(mapping=2, sequence=4, offset=2)
+    mapping, offset = _indentation(text)
+    yaml.indent(mapping=mapping, sequence=offset + 2, offset=offset)
+    yaml.explicit_start = bool(re.search(r"^---\s", text, re.MULTILINE))
     return yaml
 
 
-def _dump(yaml: YAML, tree: Any) -> str:
+def _indentation(text: str) -> tuple[int, int]:
+    """How far keys stand in from their section, and dashes from their key, in the first places that show it."""
+    keys = _FIRST_KEY.search(text)
+    dash = _FIRST_DASH.search(text)
+    return len(keys[1]) if keys else 2, len(dash[2]) - len(dash[1]) if dash and len(dash[2]) >= len(dash[1]) else 2
+
+
+def _dump(yaml: YAML, tree: Any, text: str) -> str:
+    """The tree as text, with the byte order mark and the line ends that the old text has."""
     stream = StringIO()
     yaml.dump(tree, stream)
-    return stream.getvalue()
+    new = stream.getvalue()
+    if "\r\n" in text:
+        new = new.replace("\n", "\r\n")
+    return f"{_BOM}{new}" if text.startswith(_BOM) else new
 
 
 def set_value(text: str, key: str, value: Any) -> str:
-    """Set a dotted key; missing sections are made. Comments, order and quotes of the rest stay."""
-    yaml = _yaml()
-    tree = yaml.load(text) or CommentedMap()
+    """Set a dotted key; missing sections are made. Comments, order, quotes, indentation and line ends of the rest stay.
+
+    Raises:
+        YAMLError: the text is no YAML.
+    """
+    yaml, tree = _load(text)
     target = tree
     *sections, name = key.split(".")
     for section in sections:
@@ -51,13 +74,12 @@ def set_value(text: str, key: str, value: Any) -> str:
             inner = target[section] = CommentedMap()
         target = inner
     target[name] = _styled(value)
-    return _dump(yaml, tree)
+    return _dump(yaml, tree, text)
 
 
 def unset_value(text: str, key: str) -> str:
     """Remove a dotted key; a section left empty goes too. A missing key is no error."""
-    yaml = _yaml()
-    tree = yaml.load(text) or CommentedMap()
+    yaml, tree = _load(text)
     path: list[tuple[Any, str]] = []
     target: Any = tree
     for part in key.split("."):
@@ -68,7 +90,19 @@ def unset_value(text: str, key: str) -> str:
     for holder, part in reversed(path):
         if (part == path[-1][1] and holder is path[-1][0]) or (isinstance(holder[part], dict) and not holder[part]):
             del holder[part]
-    return _dump(yaml, tree)
+    return _dump(yaml, tree, text)
+
+
+def _load(text: str) -> tuple[YAML, Any]:
+    yaml = _yaml(text)
+    plain = text.lstrip(_BOM).replace("\r\n", "\n")
+    tree = yaml.load(plain)
+    if tree is None:
+        tree = CommentedMap()
+        if plain.strip():  # nothing but comments
+            rows = [row.removeprefix("#").removeprefix(" ") for row in plain.splitlines()]
+            tree.yaml_set_start_comment("\n".join(rows))
+    return yaml, tree
 
 
 def _styled(value: Any) -> Any:

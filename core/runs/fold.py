@@ -324,6 +324,7 @@ def _max(a: int | None, b: int | None) -> int | None:
 def _higher(old: ev.MemoryGpu, new: ev.MemoryGpu) -> ev.MemoryGpu:
     return ev.MemoryGpu(
         index=new.index, uuid=new.uuid, weights=new.weights or old.weights,
-        allocated=_max(old.allocated, new.allocated), reserved=_max(old.reserved, new.reserved), peak_allocated=_max(old.peak_allocated, new.peak_allocated),
+        allocated=_max(old.allocated, new.allocated), reserved=_max(old.reserved, new.reserved),
+        peak_allocated=_max(old.peak_allocated, new.peak_allocated),
         peak_reserved=_max(old.peak_reserved, new.peak_reserved),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Cards through a fake NVML (this machine has none): values alone, lost cards, trouble in words; torch against driver."""
+"""Cards through a fake NVML: each value alone, lost cards, trouble in words; torch judged against driver and card."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NVMLError(Exception):
 
 
 class FakeNvml:
-    """Four unequal cards. `broken` names functions this hardware does not have; `lost_after` loses card 1 at that poll."""
+    """Four unequal cards. `broken` names functions that this hardware lacks; `lost_after` loses card 1 at that poll."""
 
     NVMLError = NVMLError
     NVML_ERROR_LIBRARY_NOT_FOUND, NVML_ERROR_LIB_RM_VERSION_MISMATCH = 12, 18
