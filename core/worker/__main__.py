@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 from llmtui.core.errors import LlmtuiError
@@ -61,7 +62,8 @@ def _run(session: Session, number: int) -> int:
         return 4
     except BaseException as raised:
         session.now_to_save()  # no more: the watching thread has nothing to do with a failure
-        traceback.print_exc()
+        with suppress(OSError):  # output.log may be on the disk that is full
+            traceback.print_exc()
         from llmtui.core.worker.failures import as_llmtui_error, error_event
 
         error = as_llmtui_error(raised)
@@ -91,6 +93,7 @@ def main() -> int:
 
 if __name__ == "__main__":
     code = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(code)  # libraries' exit handlers and stuck threads must not hold the GPU

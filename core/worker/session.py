@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 import threading
 import time
 from types import FrameType
@@ -15,6 +14,7 @@ from llmtui.core.runs import requests
 from llmtui.core.runs.clock import boot_id
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.log import EventWriter
+from llmtui.core.worker.saying import line, say
 
 _WATCH_SECONDS = 0.3
 _PHASE_SECONDS = 0.25
@@ -81,19 +81,22 @@ class Session:
     # --- out -------------------------------------------------------------------------------------
 
     def write(self, event: ev.EventBase) -> None:
-        """Append an event; a full disk costs the event, not the run."""
+        """Append an event, and say it in output.log; a full disk costs the event, not the run."""
         try:
             with self._lock:
                 self._writer.write(event)
         except OSError as error:
-            print(f"an event could not be written: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            say(f"an event could not be written: {error}")
+        text = line(event)
+        if text is not None:
+            say(text)
 
     def fsync(self) -> None:
         """Make the events survive a power loss."""
         try:
             self._writer.fsync()
         except OSError as error:
-            print(f"events could not be synced: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            say(f"events could not be synced: {error}")
 
     def close(self) -> None:
         """Sync and close the event file."""
@@ -101,11 +104,10 @@ class Session:
             with self._lock:
                 self._writer.close()
         except OSError as error:
-            print(f"events could not be synced: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            say(f"events could not be synced: {error}")
 
     def warn(self, code: str, text: str) -> None:
         """Something the user should know."""
-        print(f"warning: {text}", file=sys.stderr, flush=True)  # noqa: T201
         self.write(ev.WarningEvent(code=code, text=text))
 
     def phase(self, name: ev.Phase, done: int = 0, total: int | None = None, text: str = "") -> None:

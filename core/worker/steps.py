@@ -12,6 +12,7 @@ from typing import Any, Final
 import torch
 
 from llmtui.core.runs import events as ev
+from llmtui.core.worker.saying import say
 
 _MOST_PENDING: Final = 20
 _MOST_SECONDS: Final = 1.0
@@ -147,4 +148,4 @@ class StepLog:
         )  # fmt: skip
         if item.step % self._logging_steps == 0:
             line = f"step {item.step} · epoch {item.epoch:.2f} · loss {bad or f'{loss:.4f}'}"
-            print(f"{line} · learning rate {item.learning_rate:.3g} · {item.seconds:.3f} s", flush=True)  # noqa: T201
+            say(f"{line} · learning rate {item.learning_rate:.3g} · {item.seconds:.3f} s")
