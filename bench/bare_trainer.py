@@ -107,9 +107,7 @@ def main() -> None:
         per_device_train_batch_size=spec["batch"], learning_rate=spec["learning_rate"], seed=spec["seed"],
         bf16=spec["bf16"], fp16=spec["fp16"],
     )  # fmt: skip
-    trainer = Trainer(
-        model=model, args=arguments, train_dataset=Rows(rows), data_collator=collate, callbacks=[clock]
-    )
+    trainer = Trainer(model=model, args=arguments, train_dataset=Rows(rows), data_collator=collate, callbacks=[clock])
     counted = {"tokens": 0}
     original = trainer.training_step
 

@@ -116,7 +116,9 @@ def _train_table(results: list[dict[str, Any]]) -> str:
             if result["recipe"] == name:
                 best[result["who"]].append(result["it_s"])
         bare, own = (sorted(best[w])[len(best[w]) // 2] for w in ("bare", "own"))
-        rows.append([name, *(f"{v:.3f}" for v in (bare, own)), f"{own / bare:.3f}", str(best["bare"]), str(best["own"])])
+        rows.append(
+            [name, *(f"{v:.3f}" for v in (bare, own)), f"{own / bare:.3f}", str(best["bare"]), str(best["own"])]
+        )
     return table(["recipe", "bare it/s", "llmtui it/s", "ratio", "bare, all", "llmtui, all"], rows)
 
 

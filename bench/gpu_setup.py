@@ -1,4 +1,4 @@
-"""The published shape with random weights, and rows of the published lengths: speed and memory do not depend on them."""
+"""The published shape with random weights, rows of the published lengths: speed and memory do not depend on them."""
 
 from __future__ import annotations
 

@@ -51,10 +51,8 @@ def seconds_of(command: list[str], **options: object) -> float:
 
 def machine_line() -> str:
     """Processor, Python and library versions, for the head of a results file."""
-    cpu = next(
-        (line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
-        platform.machine(),
-    )
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    cpu = next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), platform.machine())
     libraries = ", ".join(f"{n} {metadata.version(n)}" for n in ("textual", "torch", "transformers", "peft"))
     return f"{cpu}, Python {platform.python_version()}, {libraries}, {time.strftime('%Y-%m-%d')}"
 

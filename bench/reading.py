@@ -21,7 +21,12 @@ _BARE = (
 
 def _write(folder: Path, steps: int) -> Path:
     directory = create_run(
-        folder, "task: finetune\n", name=f"long-{steps}", preset_name="bench", task="finetune", description="",
+        folder,
+        "task: finetune\n",
+        name=f"long-{steps}",
+        preset_name="bench",
+        task="finetune",
+        description="",
         command=[],
     )
     with directory.events.open("wb") as file:
