@@ -21,8 +21,10 @@ def run(
     """Start a run and follow it. Ctrl-C detaches: the run goes on."""
     from llmtui.core.preset import load_preset
     from llmtui.core.process.launch import start_run
+    from llmtui.core.runs.directory import clean_name
     from llmtui.tui.commands.following import follow
 
+    name = None if name is None else clean_name(name)
     loaded = load_preset(preset, sets or ())
     if not as_json:
         for warning in loaded.warnings:
