@@ -1,21 +1,39 @@
-"""The NVIDIA cards through NVML: one handle held open, each value read alone, trouble in plain sentences."""
+"""The NVIDIA cards through NVML: one handle held open, each value read alone, trouble in plain sentences.
+
+Cards are in PCI order, as `nvidia-smi` numbers them. A card in MIG mode is shown as its instances, each with the
+card's index and a UUID of its own, because CUDA uses instances only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar
+import os
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
 
 import pynvml
 
 from llmtui.core.runs.events import HardwareGpu
-
-Value = TypeVar("Value")
 
 # Names of NVML's clock event (throttle) reasons; idle and plain application clocks are no trouble.
 _THROTTLE: Final = (
     ("SwPowerCap", "power cap"), ("HwSlowdown", "hardware slowdown"), ("SwThermalSlowdown", "thermal (software)"),
     ("HwThermalSlowdown", "thermal (hardware)"), ("HwPowerBrakeSlowdown", "power brake"),
 )  # fmt: skip
+_FIRST_PID_NAMESPACE: Final = 0xEFFFFFFC  # the kernel's PROC_PID_INIT_INO: not in a container
+_TRY_AGAIN_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Card:
+    """One card or MIG instance as it was when NVML was opened."""
+
+    index: int
+    uuid: str
+    name: str
+    handle: Any
+    instance: bool = False
 
 
 class NvmlReader:
@@ -27,111 +45,180 @@ class NvmlReader:
 
     def __init__(self, library: Any = pynvml) -> None:
         self._nvml = library
-        self._handles: list[tuple[int, str, str, Any]] = []
+        self._cards: list[_Card] = []
+        self._lost: set[str] = set()
+        self._opened = 0.0
+        self._own_pids = _pids_are_the_hosts()
         self.note = ""
         self.driver: str | None = None
         self._open()
 
+    # --- opening ----------------------------------------------------------------------------------
+
     def _open(self) -> None:
-        nvml = self._nvml
+        nvml, self._opened, self.note = self._nvml, time.monotonic(), ""
         try:
             nvml.nvmlInit()
             self.driver = _text(nvml.nvmlSystemGetDriverVersion())
-            for index in range(nvml.nvmlDeviceGetCount()):
-                try:
-                    handle = nvml.nvmlDeviceGetHandleByIndex(index)
-                    name, uuid = _text(nvml.nvmlDeviceGetName(handle)), _text(nvml.nvmlDeviceGetUUID(handle))
-                except nvml.NVMLError as error:
-                    self.note = f"card {index} cannot be read: {_words(nvml, error)}"
-                    continue
-                self._handles.append((index, uuid, name, handle))
+            count = nvml.nvmlDeviceGetCount()
         except nvml.NVMLError as error:
             self.note = _sentence(nvml, error)
+            return
+        except OSError as error:  # a library that cannot be loaded for another reason than being missing
+            self.note = f"NVML cannot be loaded: {error}; reinstall the NVIDIA driver"
+            return
+        for index in range(count):
+            try:
+                self._cards += self._found(index)
+            except nvml.NVMLError as error:
+                self.note = f"GPU {index} cannot be read: {_sentence(nvml, error)}"
 
-    def sample(self, pids: Iterable[int]) -> tuple[list[HardwareGpu], str]:
+    def _found(self, index: int) -> list[_Card]:
+        """The card, or its MIG instances."""
+        nvml = self._nvml
+        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+        name, uuid = _text(nvml.nvmlDeviceGetName(handle)), _text(nvml.nvmlDeviceGetUUID(handle))
+        mode = self._ask("nvmlDeviceGetMigMode", handle)
+        if not mode or mode[0] != getattr(nvml, "NVML_DEVICE_MIG_ENABLE", 1):
+            return [_Card(index, uuid, name, handle)]
+        instances = []
+        for number in range(self._ask("nvmlDeviceGetMaxMigDeviceCount", handle) or 0):
+            part = self._ask("nvmlDeviceGetMigDeviceHandleByIndex", handle, number)
+            if part is None:
+                continue  # places are not filled without gaps
+            part_uuid, part_name = self._ask("nvmlDeviceGetUUID", part), self._ask("nvmlDeviceGetName", part)
+            instances.append(_Card(index, _text(part_uuid or ""), _text(part_name or f"{name} MIG"), part, True))
+        if not instances:
+            self.note = f"GPU {index} is in MIG mode without an instance: sudo nvidia-smi mig -cgi 0 -C makes one"
+        return instances
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def sample(self, pids: Iterable[int], uuids: Collection[str] = ()) -> tuple[list[HardwareGpu], str]:
         """Every card now, and a note.
 
         Args:
             pids: processes of this run; their memory is told apart from others'.
+            uuids: only these cards; none means all.
         """
+        if not self._cards and time.monotonic() - self._opened > _TRY_AGAIN_SECONDS:
+            self._open()  # the driver may have been loaded meanwhile
         own = set(pids)
-        return [self._card(index, uuid, name, handle, own) for index, uuid, name, handle in self._handles], self.note
+        return [self._read(card, own) for card in self._chosen(uuids)], self._note_of_lost() or self.note
 
-    def _card(self, index: int, uuid: str, name: str, handle: Any, own: set[int]) -> HardwareGpu:
+    def memory(self, uuids: Collection[str] = ()) -> list[HardwareGpu]:
+        """Only what is used of how much, and whether a card is lost: a tenth of a sample's cost."""
+        found = []
+        for card in self._chosen(uuids):
+            used, total = self._memory(card)
+            found.append(HardwareGpu(index=card.index, uuid=card.uuid, name=card.name, used=used, total=total,
+                                     lost=card.uuid in self._lost))  # fmt: skip
+        return found
+
+    def _chosen(self, uuids: Collection[str]) -> list[_Card]:
+        return [card for card in self._cards if not uuids or card.uuid in uuids]
+
+    def _read(self, card: _Card, own: set[int]) -> HardwareGpu:
+        used, total = self._memory(card)
+        if card.uuid in self._lost:
+            return HardwareGpu(index=card.index, uuid=card.uuid, name=card.name, lost=True)
+        mine, others = self._shares(card, own, used)
+        use = self._ask("nvmlDeviceGetUtilizationRates", card.handle)
         nvml = self._nvml
-        try:
-            memory = nvml.nvmlDeviceGetMemoryInfo(handle)
-            used, total = int(memory.used), int(memory.total)
-        except nvml.NVMLError as error:
-            if _is(nvml, error, "NVML_ERROR_GPU_IS_LOST"):
-                return HardwareGpu(index=index, uuid=uuid, name=name, lost=True)
-            used, total = None, None  # unified memory (GB10): the host's numbers hold
-        mine, others = self._shares(handle, own, used)
-        use = self._ask(nvml.nvmlDeviceGetUtilizationRates, handle)
         return HardwareGpu(
-            index=index, uuid=uuid, name=name, used=used, total=total, this_run=mine, others=others,
+            index=card.index, uuid=card.uuid, name=card.name, used=used, total=total, this_run=mine, others=others,
             utilization_gpu=int(use.gpu) if use else None, utilization_memory=int(use.memory) if use else None,
-            clock_sm=self._ask(nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM),
-            clock_memory=self._ask(nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_MEM),
-            throttle_reasons=self._throttling(handle), power=_watts(self._ask(nvml.nvmlDeviceGetPowerUsage, handle)),
-            power_limit=_watts(self._ask(nvml.nvmlDeviceGetEnforcedPowerLimit, handle)),
-            temperature=self._ask(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
+            clock_sm=self._ask("nvmlDeviceGetClockInfo", card.handle, nvml.NVML_CLOCK_SM),
+            clock_memory=self._ask("nvmlDeviceGetClockInfo", card.handle, nvml.NVML_CLOCK_MEM),
+            throttle_reasons=self._throttling(card.handle),
+            power=_watts(self._ask("nvmlDeviceGetPowerUsage", card.handle)),
+            power_limit=_watts(self._ask("nvmlDeviceGetEnforcedPowerLimit", card.handle)),
+            temperature=self._ask("nvmlDeviceGetTemperature", card.handle, nvml.NVML_TEMPERATURE_GPU),
         )  # fmt: skip
 
-    def _shares(self, handle: Any, own: set[int], used: int | None) -> tuple[int | None, int | None]:
+    def _memory(self, card: _Card) -> tuple[int | None, int | None]:
+        """Used and total bytes; unknown on unified memory (GB10), where the host's numbers hold."""
+        nvml = self._nvml
+        try:
+            memory = nvml.nvmlDeviceGetMemoryInfo(card.handle)
+        except nvml.NVMLError as error:
+            if _is(nvml, error, "NVML_ERROR_GPU_IS_LOST", "NVML_ERROR_RESET_REQUIRED"):
+                self._lost.add(card.uuid)
+            return None, None
+        self._lost.discard(card.uuid)
+        return (int(memory.used), int(memory.total)) if memory.total else (None, None)
+
+    def _shares(self, card: _Card, own: set[int], used: int | None) -> tuple[int | None, int | None]:
         """Bytes of this run's processes and of everybody else (other processes and the driver).
 
         In a container NVML gives the host's process ids, so a run may not find itself: then its share is unknown.
         """
-        processes = self._ask(self._nvml.nvmlDeviceGetComputeRunningProcesses, handle)
+        processes = self._ask("nvmlDeviceGetComputeRunningProcesses", card.handle)
         if processes is None:
             return None, None
-        known = {int(p.pid): int(p.usedGpuMemory) for p in processes if p.usedGpuMemory is not None}
-        mine = sum(size for pid, size in known.items() if pid in own)
-        if own and not any(pid in own for pid in known):
-            return (None, None) if known else (0, used)
-        return mine, max(0, used - mine) if used is not None else None
+        held = {int(p.pid): p.usedGpuMemory for p in processes}
+        mine = [held[pid] for pid in own if pid in held]
+        if any(size is None for size in mine):
+            return None, None  # NVML knows the process, but not its memory
+        if own and not mine and held and not self._own_pids:
+            return None, None
+        total = sum(int(size) for size in mine)
+        return total, max(0, used - total) if used is not None else None
 
     def _throttling(self, handle: Any) -> list[str]:
-        nvml = self._nvml
-        ask = getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", None) or getattr(
-            nvml, "nvmlDeviceGetCurrentClocksThrottleReasons", None
-        )
-        bits = self._ask(ask, handle) if ask else None
-        if not bits:
-            return []
+        bits = self._ask("nvmlDeviceGetCurrentClocksEventReasons", handle)
+        if bits is None:
+            bits = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons", handle)  # drivers before 535
         found = []
         for name, words in _THROTTLE:
             for prefix in ("nvmlClocksEventReason", "nvmlClocksThrottleReason"):
-                bit = getattr(nvml, prefix + name, None)
-                if isinstance(bit, int) and bits & bit:
+                bit = getattr(self._nvml, prefix + name, None)
+                if bits and isinstance(bit, int) and bits & bit:
                     found.append(words)
                     break
         return found
 
     def processes(self) -> list[tuple[int, int, int | None]]:
-        """(card index, pid, bytes or None) of every compute process; pids are the host's."""
+        """(card index, pid, bytes or None) of every compute process; in a container pids are the host's."""
         found = []
-        for index, _, _, handle in self._handles:
-            for process in self._ask(self._nvml.nvmlDeviceGetComputeRunningProcesses, handle) or ():
+        for card in self._cards:
+            for process in self._ask("nvmlDeviceGetComputeRunningProcesses", card.handle) or ():
                 size = process.usedGpuMemory
-                found.append((index, int(process.pid), int(size) if size is not None else None))
+                found.append((card.index, int(process.pid), int(size) if size is not None else None))
         return found
 
     def capability(self, index: int) -> tuple[int, int] | None:
         """The card's compute capability."""
-        for number, _, _, handle in self._handles:
-            if number == index:
-                got = self._ask(self._nvml.nvmlDeviceGetCudaComputeCapability, handle)
+        for card in self._cards:
+            if card.index == index:
+                got = self._ask("nvmlDeviceGetCudaComputeCapability", card.handle)
                 return (int(got[0]), int(got[1])) if got else None
         return None
 
-    def _ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """One value; None when this card does not have it."""
-        try:
-            return function(*arguments)
-        except (self._nvml.NVMLError, AttributeError):
+    def _note_of_lost(self) -> str:
+        lost = [str(card.index) for card in self._cards if card.uuid in self._lost]
+        if not lost:
+            return ""
+        who = f"GPU {lost[0]} is" if len(lost) == 1 else f"GPUs {', '.join(lost)} are"
+        return f"{who} lost (fell off the bus): look for Xid in dmesg, then reboot"
+
+    def _ask(self, function: str, *arguments: Any) -> Any:
+        """One value; None when this card, driver or library does not have it."""
+        call: Callable[..., Any] | None = getattr(self._nvml, function, None)
+        if call is None:
             return None
+        try:
+            return call(*arguments)
+        except self._nvml.NVMLError:
+            return None
+
+
+def _pids_are_the_hosts() -> bool:
+    """Whether our process ids are those that NVML knows."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino == _FIRST_PID_NAMESPACE
+    except OSError:
+        return False
 
 
 def _watts(milliwatts: int | None) -> float | None:
@@ -147,17 +234,23 @@ def _is(nvml: Any, error: Any, *names: str) -> bool:
     return any(code == getattr(nvml, name, object()) for name in names)
 
 
-def _words(nvml: Any, error: Any) -> str:
-    return str(error)
+_SENTENCES: Final = {
+    "NVML_ERROR_LIBRARY_NOT_FOUND": "no NVIDIA driver on this machine (libnvidia-ml.so is missing): install one to use"
+    " a GPU, in a container start it with --gpus all",
+    "NVML_ERROR_LIB_RM_VERSION_MISMATCH": "the NVIDIA driver was upgraded under its loaded kernel module: reboot, or"
+    " unload and load the nvidia modules",
+    "NVML_ERROR_DRIVER_NOT_LOADED": "the NVIDIA driver is not loaded: sudo modprobe nvidia, or reinstall the driver for"
+    " this kernel",
+    "NVML_ERROR_NO_PERMISSION": "this user may not ask the NVIDIA driver: check the permissions of /dev/nvidia*",
+    "NVML_ERROR_GPU_IS_LOST": "it fell off the bus: look for Xid in dmesg, then reboot",
+    "NVML_ERROR_RESET_REQUIRED": "it needs a reset: sudo nvidia-smi --gpu-reset, or reboot",
+    "NVML_ERROR_INSUFFICIENT_POWER": "a power cable is not plugged in",
+    "NVML_ERROR_IRQ_ISSUE": "the kernel has trouble with its interrupts: look into dmesg",
+}
 
 
 def _sentence(nvml: Any, error: Any) -> str:
-    if _is(nvml, error, "NVML_ERROR_LIBRARY_NOT_FOUND"):
-        return "no NVIDIA driver on this machine (libnvidia-ml.so is missing)"
-    if _is(nvml, error, "NVML_ERROR_LIB_RM_VERSION_MISMATCH"):
-        return "the NVIDIA driver was upgraded under its kernel module: reboot, or reload the nvidia modules"
-    if _is(nvml, error, "NVML_ERROR_DRIVER_NOT_LOADED"):
-        return "the NVIDIA driver is not loaded: sudo modprobe nvidia, or reinstall the driver for this kernel"
-    if _is(nvml, error, "NVML_ERROR_NO_PERMISSION"):
-        return "this user may not ask the NVIDIA driver: check the permissions of /dev/nvidia*"
+    for name, sentence in _SENTENCES.items():
+        if _is(nvml, error, name):
+            return sentence
     return f"NVML does not answer: {error}"

@@ -1,33 +1,27 @@
-"""Starting runs: a new one, a resumed one, a fork; and adopting a worker whose supervisor was killed."""
+"""Starting runs: a new one, a resumed one, a fork."""
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from llmtui.core.errors import LlmtuiError, MachineError, PresetError, RefusedError
-from llmtui.core.files import write_atomically
 from llmtui.core.home import runs_folder
-from llmtui.core.preset import LoadedPreset, parse_preset, resolve, unsupported
+from llmtui.core.preset import LoadedPreset, Preset, parse_preset, resolve, resolved_preset, unsupported
 from llmtui.core.process.checking import check_cards, check_model
-from llmtui.core.process.starting import FORK_FILE, Fork
+from llmtui.core.process.forking import checkpoint_to_fork, discard, take_over
+from llmtui.core.process.spawning import spawn_supervisor
+from llmtui.core.process.stop import wait_until_ended
 from llmtui.core.runs import locks
-from llmtui.core.runs.checkpoints import find_valid, verify
 from llmtui.core.runs.directory import RunDirectory, create_run
-from llmtui.core.runs.reader import find_run, read_state, run_directories
+from llmtui.core.runs.reader import read_state, run_directories
 from llmtui.core.runs.state import RunState
 
-_START_LIMIT: Final = 10.0
 _LEAST_FREE_BYTES: Final = 200 << 20
+_CLOSING_LIMIT: Final = 60.0  # seconds for a run that has ended to finish its summary
 
 
 def check_start(loaded: LoadedPreset) -> None:
@@ -43,21 +37,39 @@ def check_start(loaded: LoadedPreset) -> None:
     problems = unsupported(loaded.preset, loaded.path.name if loaded.path else "preset", loaded.lines)
     if problems:
         raise PresetError(problems)
-    runs = runs_folder()
-    free = shutil.disk_usage(runs).free
-    if free < _LEAST_FREE_BYTES:
-        raise MachineError(f"only {free >> 20} MiB are free where runs are kept", place=str(runs),
-                           hint="free some space, or set LLMTUI_HOME to another disk")  # fmt: skip
-    from llmtui.core.preset import resolved_preset
-
     preset = resolved_preset(loaded)
+    check_disk(preset, loaded.folder)
     check_model(preset, loaded.folder)
     check_dataset(preset, loaded.folder)
     check_cards(preset)
 
 
+def check_disk(preset: Preset, base_folder: Path) -> None:
+    """The disk has room for a checkpoint, the one written beside it, and the result; at least for 200 MiB.
+
+    Raises:
+        MachineError: it has not.
+    """
+    from llmtui.core.forecast import forecast
+
+    runs = runs_folder()
+    free = shutil.disk_usage(runs).free
+    plan = forecast(preset, base_folder, ())
+    needed = 2 * (plan.checkpoint_bytes or 0) + (plan.result_bytes or 0)
+    if free < max(needed, _LEAST_FREE_BYTES):
+        what = f"two checkpoints and the result take about {needed >> 20} MiB" if needed > _LEAST_FREE_BYTES else (
+            f"a run needs {_LEAST_FREE_BYTES >> 20} MiB at least"
+        )  # fmt: skip
+        raise MachineError(f"only {free >> 20} MiB are free where runs are kept, and {what}", place=str(runs),
+                           hint="free some space (llmtui rm), or set LLMTUI_HOME to another disk")  # fmt: skip
+
+
 def start_run(loaded: LoadedPreset, *, name: str | None = None, command: Sequence[str] = ()) -> RunDirectory:
     """Create a run and start its supervisor, detached from every terminal.
+
+    Args:
+        name: its name, which no living run may have; without one the preset's, which may repeat.
+        command: the command line it came from, for the record.
 
     Raises:
         RefusedError: a living run has this name.
@@ -78,15 +90,15 @@ def start_run(loaded: LoadedPreset, *, name: str | None = None, command: Sequenc
 
 def _refuse_living_namesake(runs: Path, name: str) -> None:
     for directory in run_directories(runs):
-        if locks.is_held(directory.supervisor_lock) or locks.is_held(directory.worker_lock):
-            try:
-                if directory.info().name == name:
-                    raise RefusedError(f'a run named "{name}" is going on', place=directory.id,
-                                       hint="choose another --name, or stop it")  # fmt: skip
-            except RefusedError:
-                raise
-            except LlmtuiError:
-                continue
+        if not locks.is_held(directory.supervisor_lock) and not locks.is_held(directory.worker_lock):
+            continue
+        try:
+            taken = directory.info().name == name
+        except LlmtuiError:
+            continue
+        if taken:
+            raise RefusedError(f'a run named "{name}" is going on', place=directory.id,
+                               hint=f"choose another --name, or end it first: llmtui stop {directory.id}")  # fmt: skip
 
 
 def _pin_run(loaded: LoadedPreset) -> LoadedPreset:
@@ -94,16 +106,13 @@ def _pin_run(loaded: LoadedPreset) -> LoadedPreset:
     model = loaded.preset.model
     if not model.name_or_path.startswith("run:"):
         return loaded
-    reference = model.name_or_path.removeprefix("run:")
-    directory = finished_run(reference)
-    pinned = loaded.preset.model_copy(
-        update={"model": model.model_copy(update={"name_or_path": f"run:{directory.id}"})}
-    )
-    return replace(loaded, preset=pinned)
+    directory = finished_run(model.name_or_path.removeprefix("run:"))
+    pinned = model.model_copy(update={"name_or_path": f"run:{directory.id}"})
+    return replace(loaded, preset=loaded.preset.model_copy(update={"model": pinned}))
 
 
 def finished_run(reference: str) -> RunDirectory:
-    """The latest run of this id, name or preset that has a result.
+    """The latest run of this id, name or preset (or of all, for `last`) that has a result.
 
     Raises:
         RefusedError: there is none.
@@ -115,32 +124,48 @@ def finished_run(reference: str) -> RunDirectory:
             info = directory.info()
         except LlmtuiError:
             continue
-        if reference in (directory.id, info.name, info.preset):
+        if reference in ("last", directory.id, info.name, info.preset):
             matches.append(directory)
     for directory in reversed(matches):
         if directory.model.is_dir() or directory.adapter.is_dir():
             return directory
-    if reference == "last":
-        return find_run(runs, "last")[0]
     what = f"run {matches[-1].id} has no result yet" if matches else f'there is no run "{reference}"'
-    raise RefusedError(f"the model is run:{reference}, and {what}", place="model.name_or_path",
-                       hint=f"run it first: llmtui run {reference}")  # fmt: skip
+    hint = f"run it first: llmtui run {reference}" if reference != "last" else "run a preset first: llmtui run demo"
+    raise RefusedError(f"the model is run:{reference}, and {what}", place="model.name_or_path", hint=hint)
 
 
 def resume_run(directory: RunDirectory) -> RunState:
-    """Go on from the last good checkpoint (from the beginning when there is none).
+    """Go on in place from the last good checkpoint (from the beginning when there is none).
 
     Raises:
         RefusedError: it lives, or it has finished with nothing left to train, or another resume was first.
+        MachineError: no disk space, no such card, or the supervisor does not start.
     """
     state = read_state(directory)
-    if state.alive:
-        raise RefusedError(f"{directory.id} is {state.state}", place=directory.id, hint="llmtui attach shows it")
-    if state.state == "finished":
-        raise RefusedError(f"{directory.id} has finished: nothing is left to train", place=directory.id,
-                           hint="fork it for more: llmtui resume RUN --set training.num_train_epochs=…")  # fmt: skip
+    if state.alive and state.final:  # only its summary is still being written
+        state = wait_until_ended(directory, _CLOSING_LIMIT)
+    check_resumable(directory, state)
+    preset = parse_preset(directory.preset.read_text("utf-8"), directory.preset).preset
+    check_disk(preset, directory.path)
+    check_cards(preset)
     spawn_supervisor(directory)
     return state
+
+
+def check_resumable(directory: RunDirectory, state: RunState) -> None:
+    """Refuse a resume of a run that lives, or has finished.
+
+    Raises:
+        RefusedError: with what to do instead.
+    """
+    if state.alive:
+        raise RefusedError(f"{directory.id} is {state.state}", place=directory.id,
+                           hint=f"llmtui attach {directory.id} shows it")  # fmt: skip
+    if state.state == "finished":
+        raise RefusedError(
+            f"{directory.id} has finished: nothing is left to train", place=directory.id,
+            hint=f"for more, as a new run: llmtui resume {directory.id} --set training.num_train_epochs=…",
+        )  # fmt: skip
 
 
 def fork_run(
@@ -148,104 +173,26 @@ def fork_run(
 ) -> RunDirectory:
     """A new run that starts from a checkpoint of this one; the parent is not written to.
 
-    With unchanged settings the whole state is taken over and the curve goes on; with changed ones too, as far as the
-    checkpoint's own state allows (data order, optimizer and schedule come from it).
+    With settings that the optimizer's state does not depend on, the whole state is taken over and the curve goes on;
+    else only the weights are.
 
     Raises:
         RefusedError: there is no whole checkpoint (of that step).
+        LlmtuiError: what `check_start` refuses, the checkpoint cannot be copied, or the supervisor does not start.
     """
-    found = find_valid(directory, from_step)
-    if found.path is None or found.step is None:
-        which = f"checkpoint of step {from_step}" if from_step is not None else "whole checkpoint"
-        detail = f" ({'; '.join(found.passed_over)})" if found.passed_over else ""
-        raise RefusedError(f"{directory.id} has no {which}{detail}", place=directory.id, hint="llmtui show lists them")
+    checkpoint, step = checkpoint_to_fork(directory, from_step)
     loaded = parse_preset(directory.preset.read_text("utf-8"), directory.preset, sets)
     check_start(loaded)
+    loaded = _pin_run(loaded)
     info = directory.info()
     child = create_run(
         runs_folder(), resolve(loaded), name=info.name, preset_name=info.preset, task=loaded.preset.task,
-        description=loaded.preset.description, command=list(command), parent=directory.id, parent_step=found.step,
+        description=loaded.preset.description, command=list(command), parent=directory.id, parent_step=step,
     )  # fmt: skip
-    # A copy, so that rotation and rm of the parent cannot take it away.
-    origin = child.path / "origin" / found.path.name
-    shutil.copytree(found.path, origin)
-    if problem := verify(origin):
-        raise MachineError(f"the checkpoint could not be copied: {problem}", place=str(origin), hint="check the disk")
-    fork = Fork(checkpoint=str(origin), step=found.step, weights_only=_changes_schedule(directory, loaded))
-    write_atomically(child.path / FORK_FILE, msgspec.json.encode(fork))
+    try:
+        take_over(directory, child, checkpoint, step, loaded)
+    except BaseException:
+        discard(child)
+        raise
     spawn_supervisor(child)
     return child
-
-
-def _changes_schedule(directory: RunDirectory, loaded: LoadedPreset) -> bool:
-    """Whether the optimizer's state fits no more: what is trained, or how steps are cut, has changed."""
-    old = parse_preset(directory.preset.read_text("utf-8"), directory.preset).preset
-    new = loaded.preset
-    return (
-        old.lora != new.lora
-        or old.model != new.model
-        or old.dataset != new.dataset
-        or any(
-            getattr(old.training, key) != getattr(new.training, key)
-            for key in ("per_device_train_batch_size", "gradient_accumulation_steps", "learning_rate",
-                        "lr_scheduler_type", "weight_decay", "warmup_steps", "seed", "train_sampling_strategy")
-        )
-    )  # fmt: skip
-
-
-def spawn_supervisor(directory: RunDirectory) -> None:
-    """Start the supervisor in a session of its own and wait until it holds its lock.
-
-    Raises:
-        RefusedError: another supervisor was first.
-        MachineError: it does not start.
-    """
-    command = [sys.executable, "-m", "llmtui.core.process.supervise", str(directory.path)]
-    log = directory.path / "supervisor.log"
-    with log.open("ab") as output:
-        child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, cwd=_working_folder(),
-            umask=0o077,
-        )  # fmt: skip
-    end = time.monotonic() + _START_LIMIT
-    before = _starts(directory)
-    while time.monotonic() < end:
-        if _owner(directory, child.pid, before):
-            return
-        code = child.poll()
-        if code is not None:
-            if _owner(directory, child.pid, before):
-                return  # it was quick: the run has ended already
-            if code == RefusedError.exit_code:
-                raise RefusedError(f"another process is starting {directory.id}", place=directory.id,
-                                   hint="llmtui ls shows it")  # fmt: skip
-            text = log.read_text("utf-8", "replace").strip().splitlines()
-            raise MachineError(f"the supervisor did not start: {text[-1] if text else f'exit code {code}'}",
-                               place=str(log), hint="look into that file")  # fmt: skip
-        time.sleep(0.02)
-    raise MachineError("the supervisor did not start in time", place=str(log), hint="look into that file")
-
-
-def _starts(directory: RunDirectory) -> int:
-    try:
-        return directory.monitor.stat().st_size
-    except OSError:
-        return 0
-
-
-def _owner(directory: RunDirectory, pid: int, before: int) -> bool:
-    """Whether the supervisor of this pid has written its first line."""
-    try:
-        with directory.monitor.open("rb") as file:
-            file.seek(before)
-            return f'"pid":{pid}'.encode() in file.read(1 << 16)
-    except OSError:
-        return False
-
-
-def _working_folder() -> str:
-    """Where the user stands (for the git state); a folder that is gone becomes /."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return "/"

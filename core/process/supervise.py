@@ -1,356 +1,334 @@
 """The supervisor of one run: `python -m llmtui.core.process.supervise RUN_DIRECTORY`.
 
-Holds `supervisor.lock` for its whole life, starts the worker (or adopts a living one), samples the machine, obeys and
-escalates requests, names the cause of death, restarts from the last good checkpoint, has the summary written.
-Killing it changes nothing for the worker.
+Holds `supervisor.lock` for its whole life, waits for its cards, starts the worker (or adopts a living one), has it
+watched to its end, restarts it after crashes, has the summary written. Killing it changes nothing for the worker.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
-import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from types import FrameType
 
-from llmtui.core.errors import LlmtuiError, MachineError
+from llmtui.core.errors import LlmtuiError, MachineError, RefusedError
 from llmtui.core.hardware.nvml import NvmlReader
 from llmtui.core.preset import Preset, parse_preset
 from llmtui.core.process import cards
-from llmtui.core.process.causes import Cause, name_cause, oom_kills
-from llmtui.core.process.hang import HangWatch, dump_stacks
-from llmtui.core.process.sampling import Sampler
-from llmtui.core.process.starting import describe_attempt
-from llmtui.core.process.worker_process import WorkerProcess, bound_output, worker_command, worker_environment
+from llmtui.core.process.causes import Cause
+from llmtui.core.process.finding import find_worker
+from llmtui.core.process.journal import Journal
+from llmtui.core.process.queue import Turn, Want, wait_for_turn
+from llmtui.core.process.restarting import FIRST_PAUSE, Restarts
+from llmtui.core.process.spawning import say_error, say_ready
+from llmtui.core.process.starting import changed_versions, describe_attempt
+from llmtui.core.process.stopping import StopLimits, requests_for
+from llmtui.core.process.summarizing import write_summary
+from llmtui.core.process.watching import Left, Watch
+from llmtui.core.process.worker_process import WorkerProcess, worker_command, worker_environment
 from llmtui.core.runs import events as ev
 from llmtui.core.runs import locks, requests
 from llmtui.core.runs.attempt import AttemptGpu, AttemptInfo, read_attempt, write_attempt
 from llmtui.core.runs.checkpoints import find_valid
 from llmtui.core.runs.clock import boot_id
 from llmtui.core.runs.directory import RunDirectory
-from llmtui.core.runs.log import EventReader, EventWriter
-
-_TICK: Final = 0.5
-_STOP_NOW_LIMIT: Final = 30.0  # seconds until "stop now" becomes a kill
-_STOP_SILENT_LIMIT: Final = 300.0  # seconds without a word after "stop" until it becomes a kill
-_SUMMARY_LIMIT: Final = 120.0
-_FIRST_PAUSE: Final = 5.0
+from llmtui.core.runs.reader import read_state
 
 
 class Supervisor:
-    """One run's supervisor.
+    """One run's supervisor; whoever makes one holds `supervisor.lock`.
 
     Args:
         command: makes the worker's command line for an attempt; tests put a scripted worker in its place.
+        first_pause: seconds before the first restart.
+        limits: when a stop that is not obeyed becomes a kill.
+        working_folder: where the user stood, for the git state.
+        nvml: the cards; None opens NVML.
     """
 
     def __init__(
-        self, directory: RunDirectory, command: Callable[[RunDirectory, int], list[str]] = worker_command,
-        first_pause: float = _FIRST_PAUSE,
+        self, directory: RunDirectory, command: Callable[[RunDirectory, int], list[str]] = worker_command, *,
+        first_pause: float = FIRST_PAUSE, limits: StopLimits | None = None, working_folder: Path | None = None,
+        nvml: NvmlReader | None = None,
     ) -> None:  # fmt: skip
         self.directory = directory
+        self.leaving = False
+        """Set when the supervisor is to go without its worker."""
         self._command = command
-        self._first_pause = first_pause
-        self._monitor = EventWriter(directory.monitor)
-        self._reader = NvmlReader()
+        self._limits = limits
+        self._working_folder = working_folder
         self._preset: Preset = parse_preset(directory.preset.read_text("utf-8"), directory.preset).preset
-        self._claims: list[locks.Lock] = []
-        self._asked: dict[str, float] = {}  # stop requests by id, and when they were first seen
+        self._restarts = Restarts(self._preset, first_pause)
+        self._journal = Journal(directory)
+        self._nvml = nvml if nvml is not None else NvmlReader()
+        self._claims = cards.Claims()
+        self._furthest = 0
         self._stopping = False
-        self._killed_by_us = ""
-        self._restart_after_hang = False
-        self._exit: ev.Exit | None = None
-        self._error: ev.ErrorEvent | None = None
-        self._steps = 0
-        self._write(ev.SupervisorStart(boot_id=boot_id(), pid=os.getpid()))
-
-    def _write(self, event: ev.EventBase) -> None:
-        try:
-            self._monitor.write(event)
-            if isinstance(event, ev.StateEvent | ev.Attempt):
-                self._monitor.fsync()
-        except OSError as error:
-            print(f"monitor event not written: {error}", file=sys.stderr, flush=True)  # noqa: T201
-
-    def _state(self, state: ev.State, cause: str = "", kind: str = "", hint: str = "", code: int | None = None) -> None:
-        self._write(ev.StateEvent(state=state, cause=cause, kind=kind, hint=hint, exit_code=code))
+        self._journal.write(ev.SupervisorStart(boot_id=boot_id(), pid=os.getpid()))
 
     # --- the run from start to end ------------------------------------------------------------------
 
     def run(self) -> int:
         """Supervise to the end; the run's exit code."""
         try:
-            cause = self._adopt() if locks.is_held(self.directory.worker_lock) else self._attempts()
+            cause = self._to_the_end()
+        except Left:
+            return self._leave()
         except LlmtuiError as error:
             text = f"{error.place}: {error.message}" if error.place else error.message
             cause = Cause("failed", text, error.kind, error.hint, error.exit_code)
-        self._state(cause.state, cause.text, cause.kind, cause.hint, cause.exit_code)
+        except Exception as error:
+            traceback.print_exc()
+            if locks.is_held(self.directory.worker_lock):
+                return 1  # the worker goes on, and the next command's supervisor adopts it
+            cause = Cause("failed", f"the supervisor failed: {type(error).__name__}: {error}", "supervisor",
+                          f"supervisor.log in {self.directory.path} has the traceback")  # fmt: skip
+        self._claims.release()
+        self._journal.state(cause.state, cause.text, cause.kind, cause.hint, cause.exit_code)
         self._summarize()
-        self._monitor.close()
+        self._journal.close()
         return cause.exit_code
 
-    def _adopt(self) -> Cause:
-        """Go on watching a worker whose supervisor was killed."""
-        attempt = self.directory.last_attempt()
-        starts = [e for e in EventReader(self.directory.events).read_new() if isinstance(e, ev.WorkerStart)]
-        if not starts:
-            raise MachineError("a worker lives but has not said who it is", hint="llmtui stop --kill ends it")
-        self._state("running", "adopted after the supervisor was killed")
-        try:
-            uuids = [gpu.uuid for gpu in read_attempt(self.directory, attempt).gpus]
-        except LlmtuiError:
-            uuids = []
-        cause = self._watch(WorkerProcess(starts[-1].pid, None), attempt, uuids)
-        return self._maybe_again(cause)
+    def announce(self) -> None:
+        """The state before anything is done, so that no reader takes an earlier attempt's end for this one's."""
+        if not locks.is_held(self.directory.worker_lock):
+            self._journal.state("starting")
 
-    def _attempts(self) -> Cause:
-        return self._maybe_again(self._attempt())
-
-    def _maybe_again(self, cause: Cause) -> Cause:
-        """Restart after crashes, with growing pauses and a limit; never after a mistake that will repeat."""
-        restarts, without_progress = 0, 0
-        while self._may_restart(cause, restarts, without_progress):
-            pause = self._first_pause * 2**restarts
-            restarts += 1
-            limit = self._preset.limits.restarts
-            self._state("starting", f"{cause.text}; restart {restarts} of {limit} in {pause:g} s", cause.kind)
-            if self._pause(pause):
-                return Cause("stopped", "stopped while waiting for a restart", hint=cause.hint, exit_code=4)
-            before = self._steps
+    def _to_the_end(self) -> Cause:
+        cause = self._adopt() if locks.is_held(self.directory.worker_lock) else self._attempt()
+        while (pause := self._pause_after(cause)) is not None:
+            text = f"{cause.text}; restart {self._restarts.count} of {self._restarts.limit} in {pause:g} s"
+            self._journal.state("starting", text, cause.kind)
+            if self._wait(pause):
+                return Cause("stopped", f"stopped while waiting for a restart ({cause.text})", "stopped",
+                             f"llmtui resume {self.directory.id}", 4)  # fmt: skip
             cause = self._attempt()
-            without_progress = 0 if self._steps > before else without_progress + 1
         return cause
 
-    def _may_restart(self, cause: Cause, restarts: int, without_progress: int) -> bool:
-        if self._restart_after_hang:
-            self._restart_after_hang = False
-            return restarts < self._preset.limits.restarts
-        wanted = self._preset.checkpoints.resume == "auto" and cause.again and not self._stopping
-        return wanted and restarts < self._preset.limits.restarts and without_progress < 2
+    def _pause_after(self, cause: Cause) -> float | None:
+        return None if self._stopping else self._restarts.pause_before_next(cause, self._furthest)
 
-    def _pause(self, seconds: float) -> bool:
+    def _wait(self, seconds: float) -> bool:
         """Wait; True when a stop was asked for meanwhile."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if self._refuse_to_start():
+            if self._stop_before_start():
                 return True
             time.sleep(0.1)
         return False
 
-    def _refuse_to_start(self) -> bool:
-        stops = [
-            r for r in requests.pending(self.directory, self.directory.last_attempt()) if r.request != "checkpoint"
-        ]
-        for request in stops:
-            self._write(ev.Answer(request=request.request, request_id=request.id, accepted=True, text="not started"))
+    def _stop_before_start(self) -> bool:
+        """Whether a stop was asked for while no worker lives; what was asked is answered.
+
+        Raises:
+            Left: the supervisor was told to go.
+        """
+        if self.leaving:
+            raise Left
+        stopped = False
+        for request in requests_for(self.directory, self.directory.last_attempt()):
+            accepted = request.request != "checkpoint"
+            stopped = stopped or accepted
+            text = "stopped before it started" if accepted else "there is nothing to save yet"
+            self._journal.write(ev.Answer(request=request.request, request_id=request.id, accepted=accepted, text=text))
             requests.remove(self.directory, request)
-        return bool(stops)
+        return stopped
+
+    # --- one attempt --------------------------------------------------------------------------------
 
     def _attempt(self) -> Cause:
         """One worker from its start to its end."""
-        number = self.directory.last_attempt() + 1
-        self._state("starting")
-        taken = self._wait_for_cards()
-        if taken is None:
-            return Cause("stopped", "taken out of the queue", hint=f"llmtui resume {self.directory.id}", exit_code=4)
-        found = find_valid(self.directory)
-        for sentence in found.passed_over:
-            self._write(ev.WarningEvent(code="checkpoint", text=sentence))
-        info = describe_attempt(
-            self.directory, number, found, [AttemptGpu(index=c.index, uuid=c.uuid, name=c.name) for c in taken],
-            self._reader.driver,
-        )  # fmt: skip
-        requests.clear(self.directory)
-        write_attempt(self.directory, info)
-        self._exit, self._error, self._killed_by_us = None, None, ""
-        self._asked.clear()
-        return self._start_and_watch(info, [c.uuid for c in taken])
-
-    def _start_and_watch(self, info: AttemptInfo, uuids: Sequence[str]) -> Cause:
-        offset = self.directory.events.stat().st_size if self.directory.events.exists() else 0
-        worker = WorkerProcess.start(
-            self._command(self.directory, info.attempt), self.directory,
-            worker_environment(uuids, os.environ), self._claims,
-        )  # fmt: skip
-        self._write(
-            ev.Attempt(attempt=info.attempt, from_step=info.from_step, checkpoint=info.checkpoint or "",
-                       pid=worker.pid, gpus=list(uuids))
-        )  # fmt: skip
-        self._state("running")
+        self._journal.state("starting")
+        turn = self._cards()
+        if turn is None or self._stop_before_start():
+            return Cause("stopped", "taken out of the queue" if turn is None else "stopped before it started",
+                         "stopped", f"llmtui resume {self.directory.id}", 4)  # fmt: skip
+        self._claims.hold(turn.locks)
         try:
-            return self._watch(worker, info.attempt, uuids, offset=offset)
+            info = self._write_attempt(turn)
+            offset = self.directory.events.stat().st_size if self.directory.events.exists() else 0
+            uuids = [card.uuid for card in turn.cards]
+            worker = WorkerProcess.start(
+                self._command(self.directory, info.attempt), self.directory,
+                worker_environment(self.directory, uuids, os.environ), turn.locks,
+            )  # fmt: skip
+            self._journal.write(
+                ev.Attempt(attempt=info.attempt, from_step=info.from_step, checkpoint=info.checkpoint or "",
+                           pid=worker.pid, gpus=uuids)
+            )  # fmt: skip
+            self._journal.state("running")
+            return self._watch(worker, info.attempt, uuids, offset)
         finally:
-            for lock in self._claims:
-                lock.release()
-            self._claims = []
+            self._claims.release()
+
+    def _write_attempt(self, turn: Turn) -> AttemptInfo:
+        directory, number = self.directory, self.directory.last_attempt() + 1
+        found = find_valid(directory)
+        for sentence in found.passed_over:
+            self._journal.warn("checkpoint", sentence)
+        gpus = [AttemptGpu(index=c.index, uuid=c.uuid, name=c.name) for c in turn.cards]
+        info = describe_attempt(directory, number, found, gpus, self._nvml.driver, self._working_folder)
+        if changes := changed_versions(directory, info):
+            self._journal.warn("versions", changes)
+        write_attempt(directory, info)
+        return info
+
+    def _watch(self, worker: WorkerProcess, attempt: int, uuids: Sequence[str], offset: int) -> Cause:
+        watch = Watch(
+            worker, attempt, self._preset, self._journal, self._nvml, uuids=uuids, offset=offset,
+            limits=self._limits, leaving=self._tick,
+        )  # fmt: skip
+        try:
+            return watch.to_the_end()
+        finally:
+            self._furthest = max(self._furthest, watch.steps)
+            self._stopping = self._stopping or watch.stopping
+
+    def _tick(self) -> bool:
+        self._claims.keep_fresh()
+        return self.leaving
+
+    def _adopt(self) -> Cause:
+        """Go on watching a worker whose supervisor was killed."""
+        worker, attempt = find_worker(self.directory)
+        self._journal.state("running", "adopted after the supervisor was killed")
+        try:
+            uuids = [gpu.uuid for gpu in read_attempt(self.directory, attempt).gpus]
+        except LlmtuiError:
+            uuids = []
+        return self._watch(worker, attempt, uuids, 0)
 
     # --- cards ------------------------------------------------------------------------------------
 
-    def _wait_for_cards(self) -> list[ev.HardwareGpu] | None:
-        """The cards to use (none: the CPU), waiting in the queue if need be; None when taken out of it."""
+    def _cards(self) -> Turn | None:
+        """The cards to use (none: the CPU), waiting in the queue if need be; None when the waiting was ended."""
         split = self._preset.gpu_split
-        sampled, note = self._reader.sample(())
-        ranked = cards.candidates(split, sampled, note)
-        if not ranked or split.share:
-            return ranked if isinstance(split.gpus, list) else ranked[:1]
-        ticket = cards.Ticket(self.directory, split)
-        said = False
+        ranked = self._look()
+        if not ranked:
+            return Turn((), ())
+        several = isinstance(split.gpus, list)
+        if split.share:
+            return Turn(tuple(ranked if several else ranked[:1]), ())
+        want = Want([card.uuid for card in ranked], several, self._needed())
         try:
-            while True:
-                taken = cards.try_cards(split, ranked, ticket)
-                if taken:
-                    self._claims = [lock for _, lock in taken]
-                    self._warn_of_strangers([card for card, _ in taken])
-                    return [card for card, _ in taken]
-                if not said:
-                    said = True
-                    self._state("queued", "waiting for " + ("a GPU" if split.gpus == "auto" else f"GPU {split.gpus}"))
-                if ticket.removed or self._refuse_to_start():
-                    return None
-                time.sleep(1.0)
-                sampled, note = self._reader.sample(())
-                ranked = cards.candidates(split, sampled, note)
-        finally:
-            ticket.leave()
-
-    def _warn_of_strangers(self, taken: Sequence[ev.HardwareGpu]) -> None:
-        for card in taken:
-            if card.used and card.total and card.used > 1 << 30:
+            turn = wait_for_turn(
+                self.directory, want, self._look, say=lambda why: self._journal.state("queued", why),
+                give_up=self._stop_before_start,
+            )  # fmt: skip
+        except OSError as error:
+            place = f"{error.filename or cards.CLAIMS}: {error.strerror}"
+            self._journal.warn("claims", f"the card cannot be claimed for this run alone ({place})")
+            turn = Turn(tuple(ranked if several else ranked[:1]), ())
+        for card in turn.cards if turn else ():
+            if card.used and card.total and card.used > cards.BUSY_BYTES:
                 text = f"GPU {card.index} has {card.used >> 20} of {card.total >> 20} MiB in use by others already"
-                self._write(ev.WarningEvent(code="gpu_shared", text=text))
+                self._journal.warn("gpu_shared", text)
+        return turn
 
-    # --- watching -----------------------------------------------------------------------------------
+    def _look(self) -> list[ev.HardwareGpu]:
+        return cards.candidates(self._preset.gpu_split, self._nvml.memory(), self._nvml.note)
 
-    def _watch(self, worker: WorkerProcess, attempt: int, uuids: Sequence[str], offset: int = 0) -> Cause:
-        reader = EventReader(self.directory.events)
-        reader.offset = offset
-        sampler = Sampler(self.directory, self._reader, self._write)
-        hang = HangWatch(self._preset.limits.no_step_minutes)
-        oom_before, last_sample = oom_kills(), 0.0
-        while not worker.wait(_TICK):
-            self._read(reader)
-            hang.note(self._steps)
-            self._obey(worker, attempt)
-            if time.monotonic() - last_sample >= 1.0:
-                last_sample = time.monotonic()
-                sampler.sample(worker.tree, uuids)
-                bound_output(self.directory.output)
-                if hang.hung:
-                    self._on_hang(worker, hang, attempt)
-        self._read(reader)
-        worker.end_group()
-        sampler.write_peaks()
-        self._vram_is_back(worker, uuids)
-        worker.close()
-        return name_cause(
-            self.directory.id, worker.returncode, self._exit, self._error, oom=oom_kills() > oom_before,
-            killed_by_us=self._killed_by_us, output=self.directory.output,
-        )  # fmt: skip
+    def _needed(self) -> int | None:
+        """About how much memory the run takes on a card; None when the forecast does not know."""
+        from llmtui.core.forecast import forecast
 
-    def _read(self, reader: EventReader) -> None:
-        """What the worker has said since; only the last word and the step count matter here."""
-        for event in reader.read_new():
-            match event:
-                case ev.WorkerStart():
-                    self._exit, self._error = None, None
-                case ev.Step():
-                    self._steps = event.step
-                case ev.ErrorEvent():
-                    self._error = event
-                case ev.Exit():
-                    self._exit = event
-                case _:
-                    pass
-
-    def _obey(self, worker: WorkerProcess, attempt: int) -> None:
-        """Kills at once; stops that the worker does not obey in time become kills, and say so."""
-        now = time.monotonic()
-        for request in requests.pending(self.directory, attempt):
-            if request.request == "kill":
-                self._kill(worker, "killed on request, without a checkpoint")
-                self._write(ev.Answer(request="kill", request_id=request.id, accepted=True, text="killed"))
-                requests.remove(self.directory, request)
-            elif request.request in ("stop", "stop_now") and request.id not in self._asked:
-                self._asked[request.id] = now
-                self._stopping = True
-                self._state("stopping", "after this step, with a checkpoint" if request.request == "stop" else "now")
-            elif request.request == "stop_now" and now - self._asked[request.id] > _STOP_NOW_LIMIT:
-                self._kill(worker, f"killed: the worker did not stop within {_STOP_NOW_LIMIT:g} s")
-            elif request.request == "stop" and now - self._asked[request.id] > self._silent_limit():
-                self._kill(worker, f"killed: no word from the worker for {_STOP_SILENT_LIMIT:g} s after the stop")
-
-    def _silent_limit(self) -> float:
-        """The limit for a stop: the worker must say nothing for that long (a save of a large model takes its time)."""
         try:
-            quiet = time.time() - self.directory.events.stat().st_mtime
-        except OSError:
-            return _STOP_SILENT_LIMIT
-        return _STOP_SILENT_LIMIT if quiet > _STOP_SILENT_LIMIT else float("inf")
-
-    def _kill(self, worker: WorkerProcess, why: str) -> None:
-        self._stopping = True
-        self._killed_by_us = why
-        worker.signal_group(signal.SIGKILL)
-
-    def _on_hang(self, worker: WorkerProcess, hang: HangWatch, attempt: int) -> None:
-        hang.reported = True
-        minutes = self._preset.limits.no_step_minutes
-        stacks = dump_stacks(worker.pid, self.directory)
-        self._write(ev.WarningEvent(code="hang", text=f"no step for {minutes:g} minutes; {stacks}"))
-        match self._preset.limits.on_hang:
-            case "stop":
-                requests.send(self.directory, "stop", attempt)
-            case "restart":
-                self._restart_after_hang = True
-                worker.signal_group(signal.SIGKILL)
-            case _:
-                pass
-
-    def _vram_is_back(self, worker: WorkerProcess, uuids: Sequence[str]) -> None:
-        """A stop has ended only when the cards have the worker's memory back."""
-        end = time.monotonic() + 10
-        while uuids and time.monotonic() < end:
-            if not any(pid == worker.pid for _, pid, _ in self._reader.processes()):
-                return
-            time.sleep(0.2)
-        if uuids:
-            self._write(
-                ev.WarningEvent(code="vram", text="the worker is gone, but its GPU memory is not back after 10 s")
-            )
+            return forecast(self._preset, self.directory.path, ()).process
+        except (LlmtuiError, OSError, ValueError):
+            return None
 
     # --- the end ------------------------------------------------------------------------------------
 
+    def _leave(self) -> int:
+        """Told to go (a logout, a shutdown): the worker, if there is one, goes on."""
+        if locks.is_held(self.directory.worker_lock):
+            self._journal.warn("supervisor", "the supervisor was ended by SIGTERM; the worker goes on, and the next "
+                                             "llmtui command watches it again")  # fmt: skip
+        else:
+            text = "the supervisor was ended by SIGTERM before the worker started"
+            self._journal.state("interrupted", text, "signal", f"llmtui resume {self.directory.id}", 4)
+        self._journal.close()
+        return 0
+
     def _summarize(self) -> None:
-        """In a child: it imports matplotlib. Its failure costs a warning."""
-        command = [sys.executable, "-m", "llmtui.core.runs.summarize", str(self.directory.path)]
-        try:
-            done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SUMMARY_LIMIT, check=False
-            )
-            problem = done.stderr.strip().splitlines()[-1] if done.returncode and done.stderr.strip() else ""
-            failed = done.returncode != 0
-        except (OSError, subprocess.TimeoutExpired) as error:
-            failed, problem = True, str(error)
-        if failed:
-            self._write(ev.WarningEvent(code="summary", text=f"the summary could not be written: {problem}"))
+        if problem := write_summary(self.directory):
+            self._journal.warn("summary", f"the summary could not be written: {problem}")
+
+
+def supervise(directory: RunDirectory, working_folder: Path | None, ready: Callable[[], None]) -> int:
+    """Take the lock and supervise; the run's exit code.
+
+    Args:
+        ready: called when the lock is held and the state says so.
+
+    Raises:
+        RefusedError: another supervisor has the run, or it has finished meanwhile.
+        LlmtuiError: its preset cannot be read.
+    """
+    with locks.take(directory.supervisor_lock):
+        if not locks.is_held(directory.worker_lock):
+            state = read_state(directory)
+            if state.state == "finished":
+                if directory.summary_json.exists():
+                    raise RefusedError(f"{directory.id} has finished: nothing is left to train", place=directory.id)
+                return _close(directory, ready)
+            requests.clear(directory)  # they were for an earlier life
+        supervisor = Supervisor(directory, working_folder=working_folder)
+
+        def leave(_number: int, _frame: FrameType | None) -> None:
+            supervisor.leaving = True
+
+        signal.signal(signal.SIGTERM, leave)
+        supervisor.announce()
+        ready()
+        return supervisor.run()
+
+
+def _close(directory: RunDirectory, ready: Callable[[], None]) -> int:
+    """The worker finished while it had no supervisor: only the summary is missing."""
+    journal = Journal(directory)
+    journal.write(ev.SupervisorStart(boot_id=boot_id(), pid=os.getpid()))
+    journal.state("finished", "the supervisor was killed before the run ended", exit_code=0)
+    ready()
+    if problem := write_summary(directory):
+        journal.warn("summary", f"the summary could not be written: {problem}")
+    journal.close()
+    return 0
 
 
 def main() -> int:
-    """Entry of the supervisor's process."""
+    """Entry of the supervisor's process: forks once more, so that it is nobody's child."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--ready", type=int, help="descriptor that is told when it has started, or why not")
+    parser.add_argument("--from", dest="working_folder", type=Path, help="where the user stood")
+    options = parser.parse_args()
+    if options.ready is not None and os.fork():
+        os._exit(0)
     os.umask(0o077)
-    directory = RunDirectory(Path(sys.argv[1]))
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
+    directory = RunDirectory(options.run)
+
+    def ready() -> None:
+        if options.ready is not None:
+            say_ready(options.ready)
+            options.ready = None
+
     try:
-        lock = locks.take(directory.supervisor_lock)
-    except LlmtuiError as error:
-        print(error, file=sys.stderr)  # noqa: T201
-        return error.exit_code
-    with lock:
-        return Supervisor(directory).run()
+        return supervise(directory, options.working_folder, ready)
+    except (LlmtuiError, OSError, UnicodeDecodeError) as error:
+        told = error if isinstance(error, LlmtuiError) else MachineError(f"the supervisor cannot start: {error}",
+                                                                         place=directory.id)  # fmt: skip
+        print(told, file=sys.stderr)  # noqa: T201
+        if options.ready is not None:
+            say_error(options.ready, told)
+        return told.exit_code
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def take(path: Path, mode: Mode = "exclusive") -> Lock:
     Raises:
         RefusedError: somebody else holds it.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = _open(path)
     kind = fcntl.F_WRLCK if mode == "exclusive" else fcntl.F_RDLCK
     try:
         fcntl.fcntl(descriptor, _SETLK, _request(kind))
@@ -71,6 +71,15 @@ def take(path: Path, mode: Mode = "exclusive") -> Lock:
         os.close(descriptor)
         raise
     return Lock(path, descriptor)
+
+
+def _open(path: Path) -> int:
+    """Open the file, made only if it is missing: with O_CREAT the kernel refuses another user's file in a folder such
+    as /tmp (fs.protected_regular), even one that everybody may write."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
 def is_held(path: Path) -> bool:

@@ -89,7 +89,7 @@ def new_run(loaded: LoadedPreset, runs: Path) -> RunDirectory:
 
 
 def training(loaded: LoadedPreset, runs: Path, patch: pytest.MonkeyPatch, *, room_for_rows: int | None) -> list[Any]:
-    """A whole attempt in this process: its events, its output, the shapes of its batches, what is left on disk.
+    """A whole attempt in this process: its events, the lines of its output, the shapes of its batches, what is left on disk.
 
     Args:
         room_for_rows: more rows than this in one micro-batch are out of memory.
@@ -133,7 +133,8 @@ def training(loaded: LoadedPreset, runs: Path, patch: pytest.MonkeyPatch, *, roo
             session.close()
             torch.set_num_threads(threads)
     patch.undo()
-    return [end, output.getvalue(), shapes, list(_events(directory)), _left(directory)]
+    lines = len(output.getvalue().splitlines())  # what is in them includes times
+    return [end, lines, shapes, list(_events(directory)), _left(directory)]
 
 
 def _events(directory: RunDirectory) -> Iterator[dict[str, Any]]:
@@ -200,19 +201,18 @@ def cards(loaded: LoadedPreset, runs: Path, patch: pytest.MonkeyPatch) -> list[A
     from llmtui.core.process import supervise
 
     class TwoCards:
-        driver = None
+        driver, note = None, ""
 
-        def sample(self, pids: Any) -> tuple[list[ev.HardwareGpu], str]:
-            return [_card(0), _card(1)], ""
+        def memory(self) -> list[ev.HardwareGpu]:
+            return [_card(0), _card(1)]
 
     directory = new_run(loaded, runs)
     patch.setattr(supervise, "NvmlReader", TwoCards)
     patch.setattr(claims, "CLAIMS", runs / "claims")
     patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    supervisor = supervise.Supervisor(directory)
-    taken = supervisor._wait_for_cards()
-    claimed = len(supervisor._claims)
-    for lock in supervisor._claims:
+    turn = supervise.Supervisor(directory)._cards()
+    assert turn is not None
+    for lock in turn.locks:
         lock.release()
     patch.undo()
-    return [[card.index for card in taken or []], claimed]
+    return [[card.index for card in turn.cards], len(turn.locks)]
