@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llmtui.core.errors import RefusedError, UsageError
@@ -50,6 +50,129 @@ def test_a_missing_section_is_made_and_an_emptied_one_goes() -> None:
     assert parse_preset(text).preset.lora is not None
     assert unset_value(text, "lora.r").strip() == COMMENTED.strip()
     assert unset_value(COMMENTED, "lora.r") == COMMENTED
+
+
+HEADED = """# --- the model ---
+model:
+    name_or_path: org/llama   # the small one
+    # dtype: bfloat16
+
+# --- the data ---
+dataset: {name_or_path: rows.jsonl,   # mine
+          val_size: 10}
+
+# --- training ---
+training:
+    seed: 1
+    sample_prompts:
+    - |
+        two
+        lines
+
+    - one   # short
+    # more prompts here
+
+# --- the end ---
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "line"),
+    [
+        ("model.revision", "main", "    revision: main"),
+        ("model.name_or_path", "org/name", "    name_or_path: org/name   # the small one"),
+        ("dataset.limit", 5, "          val_size: 10, limit: 5}"),
+        ("dataset.val_size", 0.1, "          val_size: 0.1}"),
+        ("training.seed", 7, "    seed: 7"),
+        ("training.eval_steps", 5, "    eval_steps: 5"),
+        ("training.max_steps", None, "    max_steps: null"),
+        ("notify", "echo 'done: {}'", "notify: \"echo 'done: {}'\""),
+    ],
+)
+@pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["lf", "crlf"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "bom"])
+def test_a_change_touches_one_line_and_no_other_character(
+    key: str, value: Any, line: str, ending: str, mark: str
+) -> None:
+    before = mark + HEADED.replace("\n", ending)
+    after = set_value(before, key, value)
+    rows = after.removeprefix(mark).split(ending)
+    assert after.startswith(mark)
+    assert line in rows
+    gone = [row for row in before.removeprefix(mark).split(ending) if row not in rows]
+    assert len(gone) <= 1
+    assert len(rows) - len(HEADED.split("\n")) == 1 - len(gone)
+    if value is not None and key != "notify":
+        assert value_of(parse_preset(after), key) == value
+
+
+def test_a_new_key_stands_in_its_section_and_not_behind_the_next_heading() -> None:
+    rows = set_value(HEADED, "model.revision", "main").splitlines()
+    assert rows.index("    revision: main") == rows.index("    name_or_path: org/llama   # the small one") + 1
+    rows = set_value(HEADED, "training.eval_steps", 5).splitlines()
+    assert rows.index("    eval_steps: 5") == rows.index("    - one   # short") + 1
+
+
+def test_removing_a_section_leaves_the_headings_around_it() -> None:
+    text = unset_value(HEADED, "dataset.name_or_path")
+    assert "val_size: 10}" in text and "rows.jsonl" not in text and "# mine" in text
+    text = unset_value(unset_value(text, "dataset.val_size"), "training")
+    assert "dataset" not in text and "seed" not in text
+    for heading in ("the model", "the data", "training", "the end"):
+        assert f"# --- {heading} ---" in text
+
+
+@pytest.mark.parametrize("written", ["lora:", "lora:   # all defaults", "lora: null  # all defaults", "lora: {}"])
+def test_an_empty_section_gets_its_first_key(written: str) -> None:
+    text = set_value(f"{COMMENTED}{written}\n# end\n", "lora.r", 4)
+    lora = parse_preset(text).preset.lora
+    assert lora is not None and lora.r == 4
+    assert "# end" in text and ("# all defaults" in text) == ("#" in written)
+
+
+@pytest.mark.parametrize("text", ["", "# only words\n", "{model: {name_or_path: x}}\n", "model: {name_or_path: x}"])
+def test_unusual_files_can_be_edited_too(text: str) -> None:
+    after = set_value(set_value(text, "model.name_or_path", "y"), "dataset.name_or_path", "d.jsonl")
+    assert parse_preset(after).preset.model.name_or_path == "y"
+    assert ("# only words" in after) == ("#" in text)
+
+
+def test_an_alias_is_rewritten_rather_than_changed_in_two_places() -> None:
+    text = "model: {name_or_path: &base org/name}\ndataset: {name_or_path: *base}\n"
+    preset = parse_preset(set_value(text, "dataset.name_or_path", "rows.jsonl")).preset
+    assert (preset.model.name_or_path, preset.dataset.name_or_path) == ("org/name", "rows.jsonl")
+
+
+EDITS: Any = st.lists(
+    st.one_of(
+        st.tuples(st.just("training.seed"), st.integers(0, 2**32 - 1)),
+        st.tuples(st.just("training.learning_rate"), st.floats(1e-9, 1e3)),
+        st.tuples(st.just("training.sample_prompts"), st.lists(st.text(st.characters(codec="utf-8"), min_size=1).filter(
+            lambda s: s.strip()), max_size=3)),
+        st.tuples(st.just("model.revision"), st.none() | st.text("abc0123456789e.-_/", min_size=1)),
+        st.tuples(st.just("dataset.columns"), st.dictionaries(st.sampled_from(["instruction", "output"]), st.text("a #:{,"))),
+        st.tuples(st.just("lora.r"), st.integers(1, 256)),
+        st.tuples(st.just("gpu_split.share"), st.booleans()),
+        st.tuples(st.just("checkpoints.result"), st.sampled_from(["last"])),
+    ),
+    min_size=1, max_size=5,
+)  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None)
+@given(EDITS)
+def test_whatever_is_edited_the_values_are_there_and_the_comments_stay(edits: list[tuple[str, Any]]) -> None:
+    text = COMMENTED
+    for key, value in edits:
+        text = set_value(text, key, value)
+    loaded = parse_preset(text.replace("name_or_path: ./llama", "name_or_path: org/llama"))
+    for key, value in dict(edits).items():
+        assert value_of(loaded, key) == value
+    for comment in ("# my recipe", "# the small one", "# found by trying", "# longer is no better"):
+        assert comment in text
+    for key, _ in edits:
+        text = unset_value(text, key)
+    assert "# longer is no better" in text and "lora" not in text
 
 
 @given(st.text(max_size=60))
@@ -121,6 +244,26 @@ def test_an_unknown_preset_gets_the_nearest_name() -> None:
         load_preset("demoo")
     with pytest.raises(UsageError, match="no preset file"):
         load_preset("./nowhere/x.yaml")
+
+
+def test_what_is_no_readable_preset_is_listed_with_its_problem_and_never_stops_the_list() -> None:
+    folder = preset_path("x").parent
+    (folder / "gone.yaml").symlink_to(folder / "nowhere.yaml")
+    (folder / "folder.yaml").mkdir()
+    (folder / "latin.yaml").write_bytes("description: caf\xe9".encode("latin-1"))
+    (folder / "large.yaml").write_bytes(b"#" * (2 << 20))
+    (folder / "wide.yaml").write_text(COMMENTED, encoding="utf-16")
+    (folder / ".#mine.yaml").write_text("not: mine")
+    found = {entry.name: entry.problem for entry in list_presets() if entry.origin == "user"}
+    assert all(found[name] for name in ("gone", "folder", "latin", "large"))
+    assert found["wide"] == ""
+    assert len(found) == 5
+
+
+def test_a_template_stays_a_name_beside_a_folder_called_so(tmp_path: Path) -> None:
+    (tmp_path / "alpaca").mkdir()
+    (tmp_path / "p.yaml").write_text("model: {name_or_path: org/m}\ndataset: {name_or_path: org/d, template: alpaca}\n")
+    assert resolved_preset(load_preset(str(tmp_path / "p.yaml"))).dataset.template == "alpaca"
 
 
 def test_the_users_preset_comes_before_the_bundled_one_and_a_broken_one_is_listed() -> None:
