@@ -27,7 +27,10 @@ def export(
     out: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there; else print.")] = None,
     as_json: Json = False,
 ) -> None:
-    """The summary of a run: settings, versions, GPU, speeds, memory, losses, answers, how to use it."""
+    """The whole summary of a run, to hand over.
+
+    Settings, versions, GPU, speeds, memory, losses, answers, and how to use the result.
+    """
     from llmtui.core.files import write_atomically
     from llmtui.core.runs.exporting import export_text
 

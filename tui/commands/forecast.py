@@ -15,7 +15,10 @@ def forecast(
     sets: Sets = None,
     as_json: Json = False,
 ) -> None:
-    """VRAM by part, disk and steps, by arithmetic alone (marked ≈): nothing is loaded."""
+    """Whether it fits: memory by part, steps, disk.
+
+    By arithmetic alone (marked ≈): nothing is loaded or downloaded.
+    """
     from llmtui.core.forecast import forecast as work_out
     from llmtui.core.forecast import forecast_lines
     from llmtui.core.preset import load_preset, resolved_preset

@@ -25,7 +25,7 @@ from llmtui.tui.commands import (
     stop,
     wait,
 )
-from llmtui.tui.commands.output import quiet_pipe, say, say_error
+from llmtui.tui.commands.output import say, say_error
 
 app = typer.Typer(
     name="llmtui",
@@ -55,7 +55,7 @@ def _root(
     if context.invoked_subcommand != "presets":
         adopt_orphans(runs_folder())
     if context.invoked_subcommand is None:
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
             ls.ls(as_json=False)
             return
         from llmtui.tui.app import run_app
@@ -82,9 +82,6 @@ def main() -> int:
         return 130
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        quiet_pipe()
-        return 0
     except typer.Exit as leave:
         return leave.exit_code
     except Exception as error:

@@ -22,7 +22,10 @@ def merge(
     out: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="A new folder.")],
     as_json: Json = False,
 ) -> None:
-    """Merge a run's adapter into its base model, as safetensors; checked to give the same tokens."""
+    """Merge a run's adapter into its base, as safetensors.
+
+    The merged model is checked to give the same tokens as base and adapter.
+    """
     directory, _ = the_run(run, as_json)
     out = out.expanduser().absolute()
     if out.exists():

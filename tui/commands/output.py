@@ -9,7 +9,9 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TextIO
+
+import typer
 
 from llmtui.core.errors import LlmtuiError
 from llmtui.core.text import safe_text
@@ -37,17 +39,14 @@ def _has_utf8() -> bool:
 
 def say(text: str = "", *, error: bool = False) -> None:
     """One piece of text and a newline, safe for any terminal."""
-    stream = sys.stderr if error else sys.stdout
-    stream.write(plain(text) + "\n")
-    stream.flush()
+    _write(sys.stderr if error else sys.stdout, plain(text) + "\n")
 
 
 def say_json(value: Any, *, line: bool = False) -> None:
     """One JSON document; `line` puts it on one line, for JSON lines."""
     text = json.dumps(value, ensure_ascii=not _has_utf8(), indent=None if line else 1)
     # A lone surrogate (a file name that is no UTF-8) is written as JSON writes it.
-    sys.stdout.write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")
-    sys.stdout.flush()
+    _write(sys.stdout, text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")
 
 
 def say_error(error: LlmtuiError, as_json: bool) -> None:
@@ -83,9 +82,15 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
     return "\n".join(lines)
 
 
-def quiet_pipe() -> None:
-    """Nobody reads any more: what is still buffered goes nowhere, so that the interpreter's end says nothing."""
-    sink = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
+def _write(stream: TextIO | None, text: str) -> None:
+    """Write at once. When nobody reads any more (`| head`), the command ends without a word: a run goes on."""
+    if stream is None:
+        return
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        sink = os.open(os.devnull, os.O_WRONLY)  # what is still buffered, and the interpreter's own last flush
         os.dup2(sink, stream.fileno())
-    os.close(sink)
+        os.close(sink)
+        raise typer.Exit(0) from None

@@ -111,9 +111,11 @@ def edit(preset: Name) -> None:
 @group.command()
 def diff(a: Name, b: Annotated[str, typer.Argument(metavar="OTHER")], as_json: Json = False) -> None:
     """The keys in which two presets differ."""
-    from llmtui.core.preset import differences, load_preset
+    from dataclasses import replace
 
-    first, second = load_preset(a), load_preset(b)
+    from llmtui.core.preset import differences, load_preset, resolved_preset
+
+    first, second = (replace(x, preset=resolved_preset(x)) for x in (load_preset(a), load_preset(b)))
     found = differences(first, second)
     if as_json:
         say_json([{"key": key, "a": left, "b": right} for key, left, right in found])

@@ -18,7 +18,7 @@ def stop(
     kill: Annotated[bool, typer.Option("--kill", help="At once, by force.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Stop after this step with a checkpoint, and wait until every process is gone."""
+    """Save, stop, and wait until every process is gone."""
     from llmtui.core.process.stop import stop as ask
     from llmtui.core.process.stop import wait_until_ended
     from llmtui.core.runs.facts import as_json as values

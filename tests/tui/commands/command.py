@@ -25,11 +25,13 @@ class Done:
         return json.loads(self.out)
 
 
-def llmtui(*arguments: str, folder: Path | None = None, stdin: str | None = None, **environment: str) -> Done:
+def llmtui(
+    *arguments: str, folder: Path | None = None, stdin: str | None = None, env: dict[str, str] | None = None
+) -> Done:
     """Run a command to its end, without a terminal."""
     done = subprocess.run(
         [sys.executable, "-m", "llmtui.tui.commands", *arguments], capture_output=True, encoding="utf-8", timeout=120,
-        cwd=folder, env=os.environ | environment, check=False,
+        cwd=folder, env=os.environ | (env or {}), check=False,
         **({"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}),
     )  # fmt: skip
     assert "Traceback" not in done.stderr, done.stderr

@@ -146,7 +146,7 @@ def test_a_full_disk_is_said_before_anything_is_written(preset: Path, monkeypatc
 
 def test_a_home_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    refused(llmtui("ls", LLMTUI_HOME=str(tmp_path / "file" / "home")), 3, "home folder", "LLMTUI_HOME")
+    refused(llmtui("ls", env={"LLMTUI_HOME": str(tmp_path / "file" / "home")}), 3, "home folder", "LLMTUI_HOME")
 
 
 def test_a_second_run_of_a_living_name_is_refused(preset: Path, living: RunDirectory) -> None:
