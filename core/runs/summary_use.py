@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import dataclass
 
@@ -39,14 +40,15 @@ def recipes(facts: Summary) -> list[Recipe]:
 
 def transformers(folder: str, *, adapter: bool) -> str:
     """Loading the result in Python."""
+    quoted = json.dumps(folder, ensure_ascii=False)  # a Python literal too
     kind = "AutoPeftModelForCausalLM" if adapter else "AutoModelForCausalLM"
     imports = "from transformers import AutoModelForCausalLM, AutoTokenizer\n"
     if adapter:
         imports = f"from peft import {kind}\nfrom transformers import AutoTokenizer\n"
     return (
         f"{imports}\n"
-        f'model = {kind}.from_pretrained({folder!r}, device_map="auto")\n'
-        f"tokenizer = AutoTokenizer.from_pretrained({folder!r})"
+        f'model = {kind}.from_pretrained({quoted}, device_map="auto")\n'
+        f"tokenizer = AutoTokenizer.from_pretrained({quoted})"
     )
 
 
