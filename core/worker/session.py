@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import select
 import signal
@@ -52,6 +53,7 @@ class Session:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, self._on_sigterm)
+        faulthandler.register(signal.SIGUSR1, all_threads=True)  # a supervisor that finds it hung asks for its stacks
         awake, wakes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
         threading.Thread(target=self._watch, args=(awake,), name="stop-watch", daemon=True).start()

@@ -89,6 +89,17 @@ class RunTrainer(Trainer):  # type: ignore[misc]
         with own_use_cache(self.model, self._own_use_cache):
             super().save_model(output_dir, _internal_call)
 
+    # The Trainer reads a checkpoint's names as they are and passes over those it does not know. `save_pretrained` writes
+    # some under older names (GPT-NeoX's `lm_head` as `embed_out`), so the head would silently stay as initialised
+    # (transformers 5.24). `from_pretrained` knows the names; then every weight must fit.
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        model = self.model if model is None else model
+        if hasattr(model, "peft_config"):
+            super()._load_from_checkpoint(resume_from_checkpoint, model)
+            return
+        saved = type(model).from_pretrained(resume_from_checkpoint, dtype=model.dtype)
+        model.load_state_dict(saved.state_dict())
+
     # The Trainer's evaluation gathers logits, and its DataLoader draws from the training's random numbers.
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         self.control.should_evaluate = False
