@@ -1,8 +1,9 @@
 """Does the installed torch fit this driver and these cards? Asked without importing torch.
 
-Sources: PyTorch's CUDA support matrix (RELEASE.md, releases 2.11 to 2.14) and NVIDIA's CUDA release notes: CUDA 13
-needs driver 580 and has no code for cards before Turing (7.5); CUDA 12.6 builds carry Maxwell (5.0) to Hopper (9.0),
-want driver 560 and run from 525 on by minor-version compatibility; Blackwell (10.0 and up) needs CUDA 12.8 or newer.
+Sources: PyTorch's CUDA support matrix (RELEASE.md, 2.11 to 2.14; pytorch/pytorch#172352, #190385) and NVIDIA's CUDA
+release notes. From torch 2.11 on only the CUDA 12.6 wheels have code for cards before Turing (7.5), such as the V100;
+they end with 2.14 and have none for Blackwell (10.0 and up). CUDA 13 needs driver 580; CUDA 12 runs from driver 525 on
+by minor-version compatibility, on Blackwell from 570 on.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Final
 
 from llmtui.core.hardware.nvml import NvmlReader
 
@@ -41,7 +43,28 @@ def torch_build() -> TorchBuild | None:
     return TorchBuild(version, (int(match[1]), int(match[2])) if match else None)
 
 
-def judge(build: TorchBuild | None, driver: str | None, capabilities: list[tuple[str, tuple[int, int]]]) -> str:
+Capability = tuple[int, int]
+_FIRST_WITHOUT_LEGACY: Final = (2, 15)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wheel:
+    """What the wheels for a CUDA release have code for, and the driver they need."""
+
+    oldest: Capability
+    newest: Capability
+    driver: int
+
+
+def _wheel(cuda: tuple[int, int], newest: Capability) -> _Wheel:
+    if cuda[0] >= 13:
+        return _Wheel((7, 5), (99, 0), 580)
+    if cuda >= (12, 8):
+        return _Wheel((7, 5), (12, 99), 570 if newest >= (10, 0) else 525)
+    return _Wheel((5, 0), (9, 99), 525)
+
+
+def judge(build: TorchBuild | None, driver: str | None, capabilities: list[tuple[str, Capability]]) -> str:
     """One sentence with what to install, empty when all is well.
 
     Args:
@@ -52,26 +75,32 @@ def judge(build: TorchBuild | None, driver: str | None, capabilities: list[tuple
         return "torch is not installed: pip install torch"
     if driver is None or not capabilities:
         return ""
-    base = build.version.split("+")[0]
-    legacy = f"uv pip install --torch-backend=cu126 torch=={base}"
-    number = int(driver.split(".")[0]) if driver.split(".")[0].isdigit() else 0
+    anew = f"uv pip install --torch-backend=auto --reinstall torch=={build.version.split('+')[0]}"
     if build.cuda is None:
-        return (
-            f"torch {build.version} is built for the CPU, and this machine has an NVIDIA card: "
-            f"uv pip install --torch-backend=auto --reinstall torch=={base}"
-        )
-    oldest = min(capabilities, key=lambda item: item[1])
-    if build.cuda[0] >= 13 and oldest[1] < (7, 5):
-        return f"torch for CUDA {build.cuda[0]} has no kernels for {oldest[0]} ({_dot(oldest[1])}): {legacy}"
-    newest = max(capabilities, key=lambda item: item[1])
-    if build.cuda < (12, 8) and newest[1] >= (10, 0):
-        cure = f"uv pip install --torch-backend=auto torch=={base}"
-        return f"torch for CUDA {_dot(build.cuda)} has no kernels for {newest[0]}: {cure}"
-    needed = 580 if build.cuda[0] >= 13 else 525
-    if number and number < needed:
-        cure = legacy if build.cuda[0] >= 13 and number >= 525 else f"install driver {needed} or newer"
-        return f"driver {driver} is too old for torch built for CUDA {_dot(build.cuda)} (it needs {needed}): {cure}"
+        return f"torch {build.version} is built for the CPU, and this machine has an NVIDIA card: {anew}"
+    oldest, newest = min(capabilities, key=lambda c: c[1]), max(capabilities, key=lambda c: c[1])
+    wheel = _wheel(build.cuda, newest[1])
+    built = f"torch built for CUDA {_dot(build.cuda)}"
+    if oldest[1] < wheel.oldest:
+        cure = _legacy(build) if newest[1] < (10, 0) else (
+            f"no wheel serves it beside {newest[0]}; name the cards to use in gpu_split.gpus"
+        )  # fmt: skip
+        return f"{built} has no kernels for {oldest[0]} (compute capability {_dot(oldest[1])}): {cure}"
+    if newest[1] > wheel.newest:
+        return f"{built} has no kernels for {newest[0]} (compute capability {_dot(newest[1])}): {anew}"
+    number = int(driver.split(".")[0]) if driver.split(".")[0].isdigit() else wheel.driver
+    if number < wheel.driver:
+        old_will_do = build.cuda[0] >= 13 and number >= 525 and newest[1] < (10, 0)
+        cure = f"install driver {wheel.driver} or newer" + (f", or {_legacy(build)}" if old_will_do else "")
+        return f"driver {driver} is too old for {built}: {cure}"
     return ""
+
+
+def _legacy(build: TorchBuild) -> str:
+    """The command for the wheels of CUDA 12.6."""
+    base = build.version.split("+")[0]
+    ended = tuple(int(part) for part in re.findall(r"\d+", base)[:2]) >= _FIRST_WITHOUT_LEGACY
+    return f"uv pip install --torch-backend=cu126 --reinstall 'torch{'<2.15' if ended else '==' + base}'"
 
 
 def _dot(pair: tuple[int, int]) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 import psutil
 
 from llmtui.core.errors import MachineError
-from llmtui.core.process.worker_process import WorkerProcess
+from llmtui.core.process.worker_process import GONE, WorkerProcess
 from llmtui.core.runs import events as ev
 from llmtui.core.runs import locks
 from llmtui.core.runs.clock import boot_id
@@ -22,7 +22,8 @@ def find_worker(directory: RunDirectory) -> tuple[WorkerProcess, int]:
     """The worker and its attempt.
 
     A worker that has just started and not said who it is yet is waited for. If its first word is no longer
-    true (another boot, a pid that is somebody else's now), it is the process whose command line names the run.
+    true (another boot, a pid that is somebody else's now), it is the process whose command line names the run. One
+    that has ended meanwhile is given all the same: how it ended is still to be told.
 
     Raises:
         MachineError: something holds `worker.lock`, but no such process is found.
@@ -33,7 +34,9 @@ def find_worker(directory: RunDirectory) -> tuple[WorkerProcess, int]:
         pid = start.pid if start is not None and _is_of_run(start.pid, directory) else None
         if start is not None and pid is not None and start.boot_id == boot_id():
             return WorkerProcess(pid, directory), start.attempt
-        if time.monotonic() > end or not locks.is_held(directory.worker_lock):
+        if not locks.is_held(directory.worker_lock):
+            return WorkerProcess(GONE, directory), start.attempt if start is not None else directory.last_attempt()
+        if time.monotonic() > end:
             break
         time.sleep(0.2)
     for process in psutil.process_iter():

@@ -36,6 +36,7 @@ class Sampler:
         self._written: ev.Hardware | None = None
         self._bucket: list[ev.Hardware] = []
         self._peaks: dict[str, ev.HardwarePeak] = {}
+        self._peaks_written: dict[str, ev.HardwarePeak] = {}
         self._lost_said = 0
 
     def sample(self, tree: ProcessTree, uuids: Sequence[str]) -> None:
@@ -57,6 +58,8 @@ class Sampler:
         if len(self._bucket) >= _LATER_EVERY:
             self._put(mean_of(self._bucket))
             self._bucket = []
+            if self._peaks != self._peaks_written:  # a mean hides a peak
+                self.write_peaks()
 
     def _put(self, now: ev.Hardware) -> None:
         if now != self._written:
@@ -82,10 +85,11 @@ class Sampler:
         return new
 
     def write_peaks(self) -> None:
-        """The peaks of the attempt, at its end."""
+        """The peaks of the attempt so far; always at its end."""
         if self._bucket:
             self._put(mean_of(self._bucket))
             self._bucket = []
+        self._peaks_written = dict(self._peaks)
         self._write(ev.HardwarePeaks(gpus=list(self._peaks.values()), worker_rss=self.peak_rss or None))
 
 

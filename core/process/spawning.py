@@ -21,6 +21,7 @@ from llmtui.core.errors import DataError, LlmtuiError, MachineError, RefusedErro
 from llmtui.core.home import home
 from llmtui.core.runs.directory import RunDirectory
 
+MODULE: Final = "llmtui.core.process.supervise"
 READY: Final = b"{}\n"
 _START_LIMIT: Final = 30.0
 _KINDS: Final = {kind.kind: kind for kind in (RefusedError, MachineError, DataError, UsageError)}
@@ -36,7 +37,7 @@ def spawn_supervisor(directory: RunDirectory) -> None:
     log = directory.path / "supervisor.log"
     reading, writing = os.pipe2(os.O_CLOEXEC)
     # -P: a file json.py or torch.py where the user stands must not stand in for the library.
-    command = [sys.executable, "-P", "-m", "llmtui.core.process.supervise", str(directory.path),
+    command = [sys.executable, "-P", "-m", MODULE, str(directory.path),
                "--ready", str(writing), "--from", _working_folder()]  # fmt: skip
     try:
         try:

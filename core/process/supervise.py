@@ -44,7 +44,7 @@ class Supervisor:
     """One run's supervisor; whoever makes one holds `supervisor.lock`.
 
     Args:
-        command: makes the worker's command line for an attempt; tests put a scripted worker in its place.
+        command: makes the worker's command line for an attempt; None is the real one.
         first_pause: seconds before the first restart.
         limits: when a stop that is not obeyed becomes a kill.
         working_folder: where the user stood, for the git state.
@@ -52,14 +52,14 @@ class Supervisor:
     """
 
     def __init__(
-        self, directory: RunDirectory, command: Callable[[RunDirectory, int], list[str]] = worker_command, *,
+        self, directory: RunDirectory, command: Callable[[RunDirectory, int], list[str]] | None = None, *,
         first_pause: float = FIRST_PAUSE, limits: StopLimits | None = None, working_folder: Path | None = None,
         nvml: NvmlReader | None = None,
     ) -> None:  # fmt: skip
         self.directory = directory
         self.leaving = False
         """Set when the supervisor is to go without its worker."""
-        self._command = command
+        self._command = command or worker_command
         self._limits = limits
         self._working_folder = working_folder
         self._preset: Preset = parse_preset(directory.preset.read_text("utf-8"), directory.preset).preset
@@ -73,10 +73,14 @@ class Supervisor:
 
     # --- the run from start to end ------------------------------------------------------------------
 
-    def run(self) -> int:
-        """Supervise to the end; the run's exit code."""
+    def run(self, *, adopt: bool = False) -> int:
+        """Supervise to the end; the run's exit code.
+
+        Args:
+            adopt: a worker lives already (or did, a moment ago): begin with that one.
+        """
         try:
-            cause = self._to_the_end()
+            cause = self._to_the_end(adopt)
         except Left:
             return self._leave()
         except LlmtuiError as error:
@@ -96,11 +100,10 @@ class Supervisor:
 
     def announce(self) -> None:
         """The state before anything is done, so that no reader takes an earlier attempt's end for this one's."""
-        if not locks.is_held(self.directory.worker_lock):
-            self._journal.state("starting")
+        self._journal.state("starting")
 
-    def _to_the_end(self) -> Cause:
-        cause = self._adopt() if locks.is_held(self.directory.worker_lock) else self._attempt()
+    def _to_the_end(self, adopt: bool) -> Cause:
+        cause = self._adopt() if adopt else self._attempt()
         while (pause := self._pause_after(cause)) is not None:
             text = f"{cause.text}; restart {self._restarts.count} of {self._restarts.limit} in {pause:g} s"
             self._journal.state("starting", text, cause.kind)
@@ -271,7 +274,8 @@ def supervise(directory: RunDirectory, working_folder: Path | None, ready: Calla
         LlmtuiError: its preset cannot be read.
     """
     with locks.take(directory.supervisor_lock):
-        if not locks.is_held(directory.worker_lock):
+        adopt = locks.is_held(directory.worker_lock)
+        if not adopt:
             state = read_state(directory)
             if state.state == "finished":
                 if directory.summary_json.exists():
@@ -284,9 +288,10 @@ def supervise(directory: RunDirectory, working_folder: Path | None, ready: Calla
             supervisor.leaving = True
 
         signal.signal(signal.SIGTERM, leave)
-        supervisor.announce()
+        if not adopt:
+            supervisor.announce()
         ready()
-        return supervisor.run()
+        return supervisor.run(adopt=adopt)
 
 
 def _close(directory: RunDirectory, ready: Callable[[], None]) -> int:

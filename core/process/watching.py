@@ -116,13 +116,16 @@ class Watch:
             self._hang.progress(step=isinstance(event, ev.Step))
 
     def _answered(self, answer: ev.Answer) -> None:
-        """A refused stop (no checkpoint could be written) is none any more: the run goes on."""
-        asked = self._asked.pop(answer.request_id, None)
-        if asked is not None and not answer.accepted and not self._asked:
+        """An accepted stop counts from here on, even if its request was gone before it was seen; a refused one (no
+        checkpoint could be written) is none any more: the run goes on."""
+        if answer.request == "checkpoint":
+            return
+        if answer.accepted:
+            self.stopping = True
+            self._journal.state("stopping", WORDS[answer.request])
+        elif self._asked.pop(answer.request_id, None) is not None and not self._asked:
             self.stopping = False
             self._journal.state("running", answer.text)
-        elif asked is not None:
-            self._asked[answer.request_id] = asked
 
     # --- what users ask ---------------------------------------------------------------------------
 

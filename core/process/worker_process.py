@@ -21,6 +21,7 @@ from llmtui.core.runs import locks
 from llmtui.core.runs.directory import RunDirectory
 
 _MARK: Final = "LLMTUI_RUN"  # in the environment of the worker and of all that it starts
+GONE: Final = 0  # the pid of a worker that has ended, whose number may be somebody else's by now
 _LOCK_LIMIT: Final = 10.0
 _KEEP_BYTES: Final = 20 << 20  # of output.log: half head, half tail
 _CUT: Final = b"\n[... output cut here ...]\n"
@@ -55,7 +56,7 @@ class WorkerProcess:
         self.tree = ProcessTree(pid)
         self._child = child
         try:
-            self._pidfd = os.pidfd_open(pid)
+            self._pidfd = os.pidfd_open(pid) if pid != GONE else -1
         except ProcessLookupError:
             self._pidfd = -1
 
