@@ -89,7 +89,7 @@ class RunTrainer(Trainer):  # type: ignore[misc]
         with own_use_cache(self.model, self._own_use_cache):
             super().save_model(output_dir, _internal_call)
 
-    # The Trainer reads a checkpoint's names as they are and passes over those it does not know. `save_pretrained` writes
+    # The Trainer reads a checkpoint's names as they are and passes over unknown ones. `save_pretrained` writes
     # some under older names (GPT-NeoX's `lm_head` as `embed_out`), so the head would silently stay as initialised
     # (transformers 5.24). `from_pretrained` knows the names; then every weight must fit.
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:

@@ -49,7 +49,7 @@ def test_a_refused_stop_leaves_the_run_running_and_the_next_one_ends_it() -> Non
 def test_a_kill_is_at_once_and_takes_what_the_worker_started_along(where: str) -> None:
     directory = spawn(new_run(), f"child:{where} steps:1 hang")
     until_step(directory, 1)
-    assert len(processes_of(directory)) == 3
+    until(lambda: len(processes_of(directory)) == 3, "supervisor, worker and the worker's child")
     request = stop(directory, "kill")
     assert (answer := wait_for_answer(directory, request, 20)) is not None
     assert answer.accepted
