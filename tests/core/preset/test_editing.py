@@ -189,6 +189,18 @@ def test_any_number_survives_being_set(rate: float, steps: int) -> None:
     assert (training.learning_rate, training.max_steps) == (rate, steps)
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.text(st.characters(codec="utf-8"), max_size=60),
+    st.dictionaries(st.text("a\x85\u2028#: 'é", max_size=4), st.text(max_size=4)),
+)
+def test_what_a_run_keeps_is_the_same_text_to_the_last_character(description: str, columns: dict[str, str]) -> None:
+    edited = set_value(set_value(COMMENTED, "dataset.columns", columns), "description", description)
+    loaded = parse_preset(edited)
+    assert (loaded.preset.description, loaded.preset.dataset.columns) == (description, columns)
+    assert parse_preset(resolve(loaded)).preset == resolved_preset(loaded)
+
+
 @pytest.mark.parametrize("entry", list_presets(), ids=lambda e: e.name)
 def test_every_bundled_preset_is_valid_and_its_resolved_text_means_the_same(entry: Any) -> None:
     assert entry.problem == ""
@@ -221,6 +233,8 @@ def test_relative_paths_are_the_presets_and_those_of_set_the_working_folders(
     assert preset.model.name_or_path == str(tmp_path / "presets" / "m")
     assert preset.dataset.name_or_path == str(tmp_path / "here.jsonl")
     assert resolved_preset(load_preset("mine", ["model.name_or_path=org/name"])).model.name_or_path == "org/name"
+    preset = resolved_preset(load_preset("mine", ["dataset={name_or_path: here.jsonl}"]))
+    assert preset.dataset.name_or_path == str(tmp_path / "here.jsonl")
 
 
 def test_a_copy_of_a_bundled_preset_still_finds_its_files() -> None:
