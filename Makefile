@@ -17,7 +17,8 @@ demo: $(RUNTIME)
 	$(BIN)/llmtui run demo
 
 test: $(TESTING)
-	$(BIN)/python -m pytest -m "not gpu"
+	# Tests of real terminals and processes have limits in seconds; on a crowded machine one gets two more tries, and is named.
+	$(BIN)/python -m pytest -m "not gpu" --reruns 2 -rR
 
 check: $(TESTING)
 	$(BIN)/ruff check .

@@ -161,6 +161,7 @@ def test_hostile_text_sends_no_byte_of_its_own_to_the_terminal(home: Path) -> No
         opened.until(lambda: "20/50" in opened.text, "the run")
         opened.send("\t\t\t\t2")
         opened.until(lambda: "[@click=app.quit]q[/]" in opened.text, "the list")
+        opened.until(lambda: "\\x1b" in opened.text, "escapes written out")
     written = opened.output.decode("utf-8", "replace")
     commands = set(re.findall("\x1b\\](\\d*)", written))
     assert commands <= {"22"}  # Textual's own: the shape of the pointer; no title (0), no clipboard (52)
