@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Final, Literal
 
-from llmtui.core.errors import RefusedError
+from llmtui.core.errors import LlmtuiError, RefusedError
+from llmtui.core.process.spawning import spawn_supervisor
 from llmtui.core.runs import requests
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.events import Answer, RequestKind
@@ -35,8 +37,12 @@ def checkpoint(directory: RunDirectory) -> requests.Request:
 
 
 def _ask(directory: RunDirectory, kind: RequestKind) -> requests.Request:
-    if not liveness(directory).any:
+    alive = liveness(directory)
+    if not alive.any:
         raise RefusedError(f"{directory.id} is not running", place=directory.id, hint="llmtui ls shows the states")
+    if not alive.supervisor:  # the worker obeys by itself, but only a supervisor kills
+        with suppress(LlmtuiError):
+            spawn_supervisor(directory)
     return requests.send(directory, kind, directory.last_attempt())
 
 

@@ -62,12 +62,11 @@ def test_a_killed_supervisor_is_replaced_and_the_worker_never_notices() -> None:
     assert "every process is gone" in state.cause
 
 
-def test_a_stop_that_nobody_saw_is_obeyed_after_adoption() -> None:
+def test_a_kill_reaches_a_run_whose_supervisor_is_gone() -> None:
     directory = spawn(new_run(), "silent steps:2 hang")
     until_step(directory, 2)
     kill_and_wait(directory, supervisor_pid(directory), directory.supervisor_lock)
     stop(directory, "kill")
-    adopting.adopt_orphans(runs_folder())
     state = ended(directory)
     assert (state.state, state.exit_code) == ("stopped", 4)
 
