@@ -137,7 +137,8 @@ class NvmlReader:
         )  # fmt: skip
 
     def _memory(self, card: _Card) -> tuple[int | None, int | None]:
-        """Used and total bytes; unknown on unified memory (GB10), where the host's numbers hold."""
+        """Used (with what the driver reserves, which nvidia-smi leaves out: what is free is total - used) and total bytes;
+        unknown on unified memory (GB10), where the host's numbers hold."""
         nvml = self._nvml
         try:
             memory = nvml.nvmlDeviceGetMemoryInfo(card.handle)
