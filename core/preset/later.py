@@ -42,7 +42,8 @@ def unsupported(preset: Preset, file: str = "preset", lines: Mapping[str, int] |
         file: names the problems' place.
         lines: the line of every key, 0 for one that `--set` gave.
     """
-    return [_problem(preset, key, cure, file, lines or {}) for key, is_later, cure in _CHECKS if is_later(preset)]
+    found = [_problem(preset, key, cure, file, lines or {}) for key, is_later, cure in _CHECKS if is_later(preset)]
+    return sorted(found, key=lambda problem: problem.line or 0)
 
 
 def _problem(preset: Preset, key: str, cure: str, file: str, lines: Mapping[str, int]) -> Problem:
