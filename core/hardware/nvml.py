@@ -137,8 +137,10 @@ class NvmlReader:
         )  # fmt: skip
 
     def _memory(self, card: _Card) -> tuple[int | None, int | None]:
-        """Used (with what the driver reserves, which nvidia-smi leaves out: what is free is total - used) and total bytes;
-        unknown on unified memory (GB10), where the host's numbers hold."""
+        """Used and total bytes; unknown on unified memory (GB10), where the host's numbers hold.
+
+        Used is with what the driver reserves, which nvidia-smi leaves out, so that what is free is total - used.
+        """
         nvml = self._nvml
         try:
             memory = nvml.nvmlDeviceGetMemoryInfo(card.handle)
