@@ -56,7 +56,7 @@ def adopt_orphans(runs: Path) -> list[RunDirectory]:
         from llmtui.core.process.spawning import spawn_supervisor
 
         try:
-            spawn_supervisor(directory)
+            spawn_supervisor(directory, adopt=True)
         except LlmtuiError:
             continue
         adopted.append(directory)

@@ -27,8 +27,11 @@ _START_LIMIT: Final = 30.0
 _KINDS: Final = {kind.kind: kind for kind in (RefusedError, MachineError, DataError, UsageError)}
 
 
-def spawn_supervisor(directory: RunDirectory) -> None:
+def spawn_supervisor(directory: RunDirectory, *, adopt: bool = False) -> None:
     """Start the supervisor and wait until it holds its lock.
+
+    Args:
+        adopt: it is for the worker that lives already; should that have ended meanwhile, only its end is told.
 
     Raises:
         RefusedError: another supervisor was first, or nothing is left to do.
@@ -38,7 +41,7 @@ def spawn_supervisor(directory: RunDirectory) -> None:
     reading, writing = os.pipe2(os.O_CLOEXEC)
     # -P: a file json.py or torch.py where the user stands must not stand in for the library.
     command = [sys.executable, "-P", "-m", MODULE, str(directory.path),
-               "--ready", str(writing), "--from", _working_folder()]  # fmt: skip
+               "--ready", str(writing), "--from", _working_folder(), *(["--adopt"] if adopt else [])]  # fmt: skip
     try:
         try:
             with log.open("ab") as output:

@@ -42,7 +42,7 @@ def _ask(directory: RunDirectory, kind: RequestKind) -> requests.Request:
         raise RefusedError(f"{directory.id} is not running", place=directory.id, hint="llmtui ls shows the states")
     if not alive.supervisor:  # the worker obeys by itself, but only a supervisor kills
         with suppress(LlmtuiError):
-            spawn_supervisor(directory)
+            spawn_supervisor(directory, adopt=True)
     return requests.send(directory, kind, directory.last_attempt())
 
 

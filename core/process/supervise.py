@@ -263,24 +263,28 @@ class Supervisor:
             self._journal.warn("summary", f"the summary could not be written: {problem}")
 
 
-def supervise(directory: RunDirectory, working_folder: Path | None, ready: Callable[[], None]) -> int:
+def supervise(
+    directory: RunDirectory, working_folder: Path | None, ready: Callable[[], None], *, adopt: bool = False
+) -> int:
     """Take the lock and supervise; the run's exit code.
 
     Args:
         ready: called when the lock is held and the state says so.
+        adopt: only the worker that lives, or did a moment ago, is to be watched; none is to be started in its place.
 
     Raises:
         RefusedError: another supervisor has the run, or it has finished meanwhile.
         LlmtuiError: its preset cannot be read.
     """
     with locks.take(directory.supervisor_lock):
-        adopt = locks.is_held(directory.worker_lock)
-        if not adopt:
+        if not (living := locks.is_held(directory.worker_lock)):
             state = read_state(directory)
             if state.state == "finished":
                 if directory.summary_json.exists():
                     raise RefusedError(f"{directory.id} has finished: nothing is left to train", place=directory.id)
                 return _close(directory, ready)
+        adopt = adopt or living
+        if not adopt:
             requests.clear(directory)  # they were for an earlier life
         supervisor = Supervisor(directory, working_folder=working_folder)
 
@@ -311,6 +315,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("run", type=Path)
     parser.add_argument("--ready", type=int, help="descriptor that is told when it has started, or why not")
+    parser.add_argument("--adopt", action="store_true", help="only watch the worker that lives already")
     parser.add_argument("--from", dest="working_folder", type=Path, help="where the user stood")
     options = parser.parse_args()
     if options.ready is not None and os.fork():
@@ -326,7 +331,7 @@ def main() -> int:
             options.ready = None
 
     try:
-        return supervise(directory, options.working_folder, ready)
+        return supervise(directory, options.working_folder, ready, adopt=options.adopt)
     except (LlmtuiError, OSError, UnicodeDecodeError) as error:
         told = error if isinstance(error, LlmtuiError) else MachineError(f"the supervisor cannot start: {error}",
                                                                          place=directory.id)  # fmt: skip

@@ -97,6 +97,18 @@ def test_a_run_that_finished_without_a_supervisor_gets_its_summary(monkeypatch: 
     assert adopting.adopt_orphans(runs_folder()) == []
 
 
+def test_a_worker_that_ends_before_it_is_adopted_is_not_started_again() -> None:
+    directory = spawn(new_run(), "steps:2 wait:go error:data")
+    until_step(directory, 2)
+    kill_and_wait(directory, supervisor_pid(directory), directory.supervisor_lock)
+    (directory.path / "go").touch()
+    until(lambda: not read_state(directory).alive, "the worker's end")
+    spawning.spawn_supervisor(directory, adopt=True)  # its command had seen the worker alive
+    state = ended(directory)
+    assert (state.state, state.exit_code, state.attempt) == ("failed", 2, 1)
+    assert "row 3: it cannot be" in state.cause
+
+
 def test_a_kill_between_start_and_lock_never_leaves_two_workers() -> None:
     """The worker counts as alive from its first moment, before it has taken the lock itself."""
     directory = spawn(new_run(), "until_stop")
