@@ -157,15 +157,20 @@ def _deepest(text: str, root: MappingNode, path: list[str]) -> tuple[MappingNode
 
 def _replace(text: str, holder: MappingNode, entry: Entry, value: Any, render: Render) -> str:
     made = render(value, bool(holder.flow_style))
-    begin = entry.begin
-    gap = "" if text[begin - 1] == " " else " "
-    head, tail = text[:begin], text[entry.end :]
+    block = _is_block(entry.value)
+    said = _comment(text, entry.colon if block else entry.end)
+    head, tail = text[: entry.begin], text[entry.end + (0 if block else len(said)) :]
+    first = f"{head}{'' if head.endswith(' ') else ' '}{made.inline}".rstrip(" ") + said
     if not made.below:
-        return f"{head}{gap}{made.inline}{tail}"
-    comment = _COMMENT.match(tail)
-    said = comment.group() if comment else ""
+        return f"{first}{tail}"
     indent = " " * (entry.key.start_mark.column + _step(text))
-    return f"{head}{gap}{made.inline}{said}\n{_lines(made.below, indent)}{tail[len(said) :]}"
+    return f"{first}\n{_lines(made.below, indent)}{tail}"
+
+
+def _comment(text: str, at: int) -> str:
+    """The comment that follows on the same line, with the space before it."""
+    found = _COMMENT.match(text, at)
+    return found.group() if found else ""
 
 
 def _open(text: str, holder: MappingNode, entry: Entry, rest: list[str], value: Any, render: Render) -> str:
@@ -173,8 +178,7 @@ def _open(text: str, holder: MappingNode, entry: Entry, rest: list[str], value: 
     if holder.flow_style or (isinstance(entry.value, CollectionNode) and entry.value.flow_style):
         return f"{text[: entry.colon]} {{{_flow(rest, value, render)}}}{text[entry.end :]}"
     tail = text[entry.end :]
-    comment = _COMMENT.match(tail)
-    said = comment.group() if comment else ""
+    said = _comment(tail, 0)
     step = _step(text)
     block = _block(rest, value, render, entry.key.start_mark.column + step, step)
     return f"{text[: entry.colon]}{said}\n{block}{tail[len(said) :]}"

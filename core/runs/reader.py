@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 
 from llmtui.core.errors import DataError, RefusedError, UsageError
@@ -54,15 +55,20 @@ def read_state(directory: RunDirectory) -> RunState:
 
 
 def run_directories(runs: Path) -> list[RunDirectory]:
-    """All runs, oldest first: ids begin with their second, `run.json` decides within one."""
-    found: list[tuple[str, int, str, Path]] = []
-    for path in runs.iterdir():
-        try:
-            written = (path / "run.json").stat().st_mtime_ns
-        except OSError:
-            continue
-        found.append((path.name[:15], written, path.name, path))
-    return [RunDirectory(entry[3]) for entry in sorted(found)]
+    """All runs, oldest first: ids begin with their second, `created` in `run.json` decides within one."""
+    found = sorted(path for path in runs.iterdir() if (path / "run.json").is_file())
+    ordered: list[RunDirectory] = []
+    for _, same_second in groupby(found, key=lambda path: path.name[:15]):
+        directories = [RunDirectory(path) for path in same_second]
+        ordered += sorted(directories, key=_created) if len(directories) > 1 else directories
+    return ordered
+
+
+def _created(directory: RunDirectory) -> float:
+    try:
+        return directory.info().created
+    except DataError:
+        return 0.0
 
 
 def find_run(runs: Path, reference: str, *, destructive: bool = False) -> tuple[RunDirectory, int | None, str]:

@@ -122,6 +122,21 @@ def test_removing_a_section_leaves_the_headings_around_it() -> None:
         assert f"# --- {heading} ---" in text
 
 
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        (["x"], "  prompts: [x]     # held out"),
+        ([], "  prompts: []     # held out"),
+        (None, "  prompts: null     # held out"),
+        ("one: two", "  prompts: 'one: two'     # held out"),
+    ],
+)
+@pytest.mark.parametrize("written", ["prompts:     # held out\n    - a\n    - b", "prompts: [a]     # held out"])
+def test_the_comment_behind_a_list_stays_behind_its_key(written: str, value: Any, wanted: str) -> None:
+    text = f"training:\n  {written}\n\n  # next\n  seed: 1\n"
+    assert set_value(text, "training.prompts", value) == f"training:\n{wanted}\n\n  # next\n  seed: 1\n"
+
+
 @pytest.mark.parametrize("written", ["lora:", "lora:   # all defaults", "lora: null  # all defaults", "lora: {}"])
 def test_an_empty_section_gets_its_first_key(written: str) -> None:
     text = set_value(f"{COMMENTED}{written}\n# end\n", "lora.r", 4)

@@ -72,7 +72,7 @@ def test_follow_detach_stop_resume_export_delete(tmp_path: Path) -> None:
     following.process.send_signal(signal.SIGINT)
     assert following.end() == 130
     run = the_run()
-    for words in (f"{run.id} running", "rows to train on", "parameters trained on cpu", "  step 1/400", "left, done",
+    for words in (f"{run.id} running", "rows to train on", "parameters trained on cpu", "/400  loss", "left, done",
                   "at step 0: What is the island called?", "goes on without this terminal",
                   f"llmtui attach {run.id}", f"llmtui stop {run.id}"):  # fmt: skip
         assert words in following.text, following.text
