@@ -123,6 +123,10 @@ _RELATIONS: Final = (
     Relation("generation.min_new_tokens", ("generation.max_new_tokens",),
              lambda p: p.generation.min_new_tokens > p.generation.max_new_tokens,
              "is more than max_new_tokens", "make it smaller"),
+    Relation("generation.system", ("dataset.template", "task"),
+             lambda p: bool(p.generation.system) and p.task == "finetune" and p.dataset.template in TEMPLATES
+             and p.dataset.template != "chat",
+             "is used by template chat only", "set dataset.template: chat, or remove it"),
     _sampling("temperature", 1.0),
     _sampling("top_p", 1.0),
     _sampling("top_k", 0),

@@ -39,6 +39,7 @@ def problems(text: str) -> list[Problem]:
         ("generation: {temperature: 0.7}", "generation.temperature"),
         ("generation: {top_p: 0.9}", "generation.top_p"),
         ("generation: {top_k: 50}", "generation.top_k"),
+        ("generation: {system: Be brief.}", "generation.system"),
         ("task: sweep", "sweep"),
         ("task: sweep\nsweep: {input_tokens: 100}", "sweep.output_tokens"),
     ],
