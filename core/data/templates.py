@@ -7,9 +7,10 @@ are trained with in the published recipe, newlines written as `<NL>`; `chat` the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
+from llmtui.core.data.rendered import Rendered
 from llmtui.core.data.rows import Example, Turn
 from llmtui.core.errors import DataError
 
@@ -29,15 +30,6 @@ NEWLINE_MARK: Final = "<NL>"
 TEMPLATES: Final = ("alpaca", "rinna", "chat", "text")
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """A text, the character spans of what is to be learned, and whether an end token follows."""
-
-    text: str
-    spans: tuple[tuple[int, int], ...]
-    append_eos: bool
-
-
 def _fill(template: str, instruction: str, extra: str) -> str:
     # Not str.format: data may hold braces.
     head, _, tail = template.partition("{instruction}")
@@ -54,8 +46,14 @@ def prompt_of(example: Example, template: str) -> str:
     return text.replace("\n", NEWLINE_MARK) if template == "rinna" else text
 
 
-def renderer(template: str, tokenizer: Any) -> Callable[[Example], Rendered]:
-    """The function that renders examples.
+def renderer(
+    template: str, tokenizer: Any, base_folder: Path | None = None, *, masked: bool = True
+) -> Callable[[Example], Rendered]:
+    """The function that renders examples. `chat:NAME` gives the tokenizer that chat template (it is saved with it).
+
+    Args:
+        base_folder: what the path of a template of one's own is relative to.
+        masked: whether the answers' spans are needed (`train_on: response`); without, the whole text is one span.
 
     Raises:
         DataError: the template is unknown, or is `chat` and the tokenizer has none.

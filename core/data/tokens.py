@@ -5,9 +5,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
-from llmtui.core.data.templates import Rendered
+from llmtui.core.data.masks import encode_slowly, overlaps
+from llmtui.core.data.rendered import Rendered
+from llmtui.core.errors import DataError
 
 IGNORED: Final = -100
 
@@ -57,17 +59,25 @@ class TokenSet:
 
 @dataclass(frozen=True, slots=True)
 class SpecialTokens:
-    """What begins and ends a row; `begin` is None when the tokenizer puts nothing there."""
+    """What begins and ends a row.
 
-    begin: int | None
+    Args:
+        begin: what the tokenizer puts before every text by itself; mostly one id or none.
+        end: its end token; None when it has none.
+        ends: every token that may end a turn, the end token included.
+    """
+
+    begin: tuple[int, ...]
     end: int | None
+    ends: frozenset[int]
 
 
 @dataclass
 class Counts:
-    """What happened to rows while tokenising."""
+    """What happened to rows while tokenising: `cut` and `split` count rows, `dropped` rows or pieces by reason."""
 
     cut: int = 0
+    split: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
 
     def drop(self, reason: str) -> None:
@@ -75,11 +85,31 @@ class Counts:
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
 
 
+class Piece(NamedTuple):
+    """One row to train on: ids, for each whether it is trained, and whether the row's end token is there."""
+
+    ids: list[int]
+    trained: list[bool]
+    ended: bool
+
+
 def special_tokens(tokenizer: Any) -> SpecialTokens:
-    """The beginning token the tokenizer adds by itself, and its end token."""
-    begin = tokenizer.bos_token_id
-    ids = tokenizer("a")["input_ids"]
-    return SpecialTokens(begin if begin is not None and ids and ids[0] == begin else None, tokenizer.eos_token_id)
+    """What the tokenizer adds before a text by itself, and its end tokens."""
+    end = tokenizer.eos_token_id
+    begin = _added_before(tokenizer)
+    known = {*getattr(tokenizer, "all_special_ids", ()), *getattr(tokenizer, "added_tokens_decoder", ())}
+    never = {*begin, tokenizer.bos_token_id, tokenizer.pad_token_id, getattr(tokenizer, "unk_token_id", None)}
+    ends = {int(token) for token in known - never if token is not None}
+    return SpecialTokens(begin, end, frozenset(ends | ({int(end)} if end is not None else set())))
+
+
+def _added_before(tokenizer: Any) -> tuple[int, ...]:
+    whole = list(tokenizer("a")["input_ids"])
+    plain = list(tokenizer("a", add_special_tokens=False)["input_ids"])
+    for at in range(len(whole) - len(plain) + 1):
+        if plain and whole[at : at + len(plain)] == plain:
+            return tuple(whole[:at])
+    return tuple(whole[:1]) if whole[:1] == [tokenizer.bos_token_id] else ()
 
 
 def encode_batch(tokenizer: Any, rendered: Sequence[Rendered], masked: bool) -> list[tuple[list[int], list[bool]]]:
@@ -87,58 +117,120 @@ def encode_batch(tokenizer: Any, rendered: Sequence[Rendered], masked: bool) -> 
 
     Args:
         masked: only tokens that overlap an answer's span are trained; otherwise all.
+
+    Raises:
+        DataError: a text that the tokenizer refuses, with its row.
     """
+    try:
+        return _encode(tokenizer, rendered, masked)
+    except DataError:
+        raise
+    except Exception:
+        for item in rendered:
+            try:
+                _encode(tokenizer, [item], masked)
+            except Exception as error:
+                raise DataError(f"the tokenizer refuses this row's text: {error}", place=item.place,
+                                hint="look for broken characters in it") from error  # fmt: skip
+        raise
+
+
+def _encode(tokenizer: Any, rendered: Sequence[Rendered], masked: bool) -> list[tuple[list[int], list[bool]]]:
     texts = [item.text for item in rendered]
+    if not texts:
+        return []
+    # verbose: a row longer than the tokenizer's own limit is our on_long's business, not a line on stderr.
     if not masked:
-        batch = tokenizer(texts, add_special_tokens=False)["input_ids"]
+        batch = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
         return [(list(ids), [True] * len(ids)) for ids in batch]
     if getattr(tokenizer, "is_fast", False):
-        batch = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
+        batch = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         return [
-            (list(ids), [_overlaps(begin, end, item.spans) for begin, end in offsets])
+            (list(ids), [overlaps(begin, end, item.spans) for begin, end in offsets])
             for ids, offsets, item in zip(batch["input_ids"], batch["offset_mapping"], rendered, strict=True)
         ]
-    return [_encode_slowly(tokenizer, item) for item in rendered]
+    return [encode_slowly(tokenizer, item) for item in rendered]
 
 
-def _overlaps(begin: int, end: int, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(begin < stop and end > start for start, stop in spans)
-
-
-def _encode_slowly(tokenizer: Any, item: Rendered) -> tuple[list[int], list[bool]]:
-    """Without offsets: the tokens of a text up to a boundary are those that the text cut there begins with too."""
-    ids = list(tokenizer(item.text, add_special_tokens=False)["input_ids"])
-    trained = [False] * len(ids)
-    for start, stop in item.spans:
-        first = _common(ids, tokenizer(item.text[:start], add_special_tokens=False)["input_ids"]) if start else 0
-        last = len(ids)
-        if stop < len(item.text):
-            last = max(first, _common(ids, tokenizer(item.text[:stop], add_special_tokens=False)["input_ids"]))
-        trained[first:last] = [True] * (last - first)
+def with_special_tokens(
+    ids: list[int], trained: list[bool], item: Rendered, special: SpecialTokens
+) -> tuple[list[int], list[bool]]:
+    """Begin and end tokens exactly once each, whatever template and data wrote. The end is trained with its answer."""
+    begin, end = special.begin, special.end
+    ids, trained = list(ids), list(trained)
+    while len(begin) == 1 and ids[:2] == [begin[0]] * 2:
+        del ids[0], trained[0]
+    if begin and tuple(ids[: len(begin)]) != begin:
+        ids, trained = [*begin, *ids], [all(trained)] * len(begin) + trained
+    while end is not None and ids[-2:] == [end, end]:
+        del ids[-2], trained[-2]
+    if item.append_eos and end is not None and (not ids or ids[-1] != end):
+        ids, trained = [*ids, end], [*trained, bool(item.spans)]
     return ids, trained
 
 
-def _common(a: Sequence[int], b: Sequence[int]) -> int:
-    count = 0
-    for left, right in zip(a, b, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
+def finish_rows(
+    ids: list[int], trained: list[bool], item: Rendered, special: SpecialTokens, max_length: int,
+    on_long: Literal["cut", "drop", "split"], counts: Counts,
+) -> list[Piece]:  # fmt: skip
+    """The rows that an encoded text becomes: none when it is dropped, several when it is split; all is counted.
+
+    A cut row gets no invented end token. Pieces of a split row begin with the begin token each (models are never
+    asked anything without it), and only the last one ends.
+
+    Args:
+        ids: without special tokens, as `encode_batch` gives them.
+        max_length: tokens per row at most.
+        counts: what is cut, split and dropped is added to it.
+    """
+    ids, trained = with_special_tokens(ids, trained, item, special)
+    if len(ids) <= max_length:
+        pieces = [Piece(ids, trained, _ends(ids, special))]
+    elif on_long == "drop":
+        counts.drop("too long")
+        return []
+    elif on_long == "cut":
+        pieces = [Piece(ids[:max_length], trained[:max_length], False)]
+    else:
+        pieces = _split(ids, trained, special, max_length)
+    kept = [piece for piece in pieces if _learns(piece)]
+    if len(ids) > max_length and kept:
+        counts.cut += on_long == "cut"
+        counts.split += on_long == "split"
+    for _ in range(len(pieces) - len(kept)):
+        counts.drop("no trained token")
+    return kept
+
+
+def _learns(piece: Piece) -> bool:
+    # The first token has nothing before it to be predicted from, so it never counts.
+    return any(piece.trained[1:])
+
+
+def _ends(ids: Sequence[int], special: SpecialTokens) -> bool:
+    # Templates may put a newline behind the end of a turn.
+    return any(token in special.ends for token in ids[-2:])
+
+
+def _split(ids: list[int], trained: list[bool], special: SpecialTokens, max_length: int) -> list[Piece]:
+    begin = list(special.begin) if len(special.begin) < max_length else []
+    body, flags = ids[len(begin) :], trained[len(begin) :]
+    room = max_length - len(begin)
+    borders = list(range(0, len(body), room))
+    if len(body) - borders[-1] == 1 and room > 1:
+        borders[-1] -= 1  # an end token alone would teach to end before anything is said
+    pieces = []
+    for first, last in zip(borders, [*borders[1:], len(body)], strict=True):
+        part = begin + body[first:last]
+        ended = last == len(body) and _ends(part, special)
+        pieces.append(Piece(part, [False] * len(begin) + flags[first:last], ended))
+    return pieces
 
 
 def finish_row(
     ids: list[int], trained: list[bool], item: Rendered, special: SpecialTokens, max_length: int
 ) -> tuple[list[int], list[int], bool]:
-    """Ids and labels with the special tokens exactly once each, and whether the row had to be cut.
-
-    A cut row gets no invented end token. The end token is trained with the answer it ends.
-    """
-    begin, end = special.begin, special.end
-    if begin is not None and (not ids or ids[0] != begin):
-        ids, trained = [begin, *ids], [all(trained), *trained]
-    if item.append_eos and end is not None and (not ids or ids[-1] != end):
-        ids, trained = [*ids, end], [*trained, bool(item.spans)]
-    cut = len(ids) > max_length
+    """Ids and labels cut at `max_length`, and whether the row was cut."""
+    ids, trained = with_special_tokens(ids, trained, item, special)
     labels = [token if learn else IGNORED for token, learn in zip(ids, trained, strict=True)]
-    return ids[:max_length], labels[:max_length], cut
+    return ids[:max_length], labels[:max_length], len(ids) > max_length
