@@ -37,6 +37,7 @@ class Example:
     output: str = ""
     turns: tuple[Turn, ...] = ()
     text: str | None = None
+    label: str | None = None
 
 
 class Problems:
