@@ -11,7 +11,7 @@ from llmtui.core.data.rows import Example, to_examples
 from llmtui.core.data.sources import read_records
 from llmtui.core.data.split import split_indices
 from llmtui.core.data.templates import renderer
-from llmtui.core.data.tokens import Counts, TokenSet, encode_batch, finish_row, special_tokens
+from llmtui.core.data.tokens import IGNORED, Counts, TokenSet, encode_batch, finish_rows, special_tokens
 from llmtui.core.errors import DataError
 from llmtui.core.preset import Preset
 
@@ -58,7 +58,7 @@ def prepare(
     on_progress("loading_dataset", len(records), len(records))
     train, val = split_indices(len(examples), float(dataset.val_size), preset.training.seed)
     counts = Counts(dropped=dropped)
-    work = _Tokenizing(preset, tokenizer, counts, on_progress, len(train) + len(val))
+    work = _Tokenizing(preset, tokenizer, base_folder, counts, on_progress, len(train) + len(val))
     train_set = work.run([examples[i] for i in train])
     val_set = work.run([examples[i] for i in val]) if val else None
     _refuse_nothing(train_set, counts, len(train), preset)
@@ -88,10 +88,14 @@ def _shuffled(rows: int, seed: int) -> list[int]:
 class _Tokenizing:
     """Renders and tokenises rows in batches, with progress over both sides of the split."""
 
-    def __init__(self, preset: Preset, tokenizer: Any, counts: Counts, on_progress: Progress, total: int) -> None:
+    def __init__(
+        self, preset: Preset, tokenizer: Any, base_folder: Path, counts: Counts, on_progress: Progress, total: int
+    ) -> None:
         self.dataset = preset.dataset
         self.tokenizer = tokenizer
-        self.render = renderer(preset.dataset.template, tokenizer)
+        self.render = renderer(
+            preset.dataset.template, tokenizer, base_folder, masked=preset.dataset.train_on == "response"
+        )
         self.special = special_tokens(tokenizer)
         self.counts = counts
         self.on_progress = on_progress
@@ -112,15 +116,10 @@ class _Tokenizing:
         masked = self.dataset.train_on == "response"
         encoded = encode_batch(self.tokenizer, rendered, masked)
         for item, (plain, trained) in zip(rendered, encoded, strict=True):
-            ids, labels, cut = finish_row(plain, trained, item, self.special, self.dataset.max_length)
-            if cut and self.dataset.on_long == "drop":
-                self.counts.drop("too long")
-            # The first token has nothing before it to be predicted from, so it never counts.
-            elif len(ids) < 2 or all(label < 0 for label in labels[1:]):
-                self.counts.drop("no trained token")
-            else:
-                self.counts.cut += cut
-                rows.append(ids, labels)
+            max_length, on_long = self.dataset.max_length, self.dataset.on_long
+            for piece in finish_rows(plain, trained, item, self.special, max_length, on_long, self.counts):
+                learned = zip(piece.ids, piece.trained, strict=True)
+                rows.append(piece.ids, [token if learn else IGNORED for token, learn in learned])
 
 
 def _refuse_nothing(train: TokenSet, counts: Counts, rows: int, preset: Preset) -> None:

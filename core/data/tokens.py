@@ -96,11 +96,23 @@ class Piece(NamedTuple):
 def special_tokens(tokenizer: Any) -> SpecialTokens:
     """What the tokenizer adds before a text by itself, and its end tokens."""
     end = tokenizer.eos_token_id
-    begin = _added_before(tokenizer)
-    known = {*getattr(tokenizer, "all_special_ids", ()), *getattr(tokenizer, "added_tokens_decoder", ())}
-    never = {*begin, tokenizer.bos_token_id, tokenizer.pad_token_id, getattr(tokenizer, "unk_token_id", None)}
-    ends = {int(token) for token in known - never if token is not None}
-    return SpecialTokens(begin, end, frozenset(ends | ({int(end)} if end is not None else set())))
+    return SpecialTokens(_added_before(tokenizer), end, frozenset(_enders(tokenizer)))
+
+
+def turn_enders(tokenizer: Any) -> list[str]:
+    """The texts of tokens that may end a turn: the end token, `<|im_end|>` and their like."""
+    return list(_enders(tokenizer).values())
+
+
+def _enders(tokenizer: Any) -> dict[int, str]:
+    """Special tokens that no text begins with, by id; the end token in any case."""
+    added = getattr(tokenizer, "added_tokens_decoder", {})
+    special = {int(number): str(token) for number, token in added.items() if getattr(token, "special", False)}
+    never = (tokenizer.bos_token_id, tokenizer.pad_token_id, getattr(tokenizer, "unk_token_id", None))
+    enders = {number: text for number, text in special.items() if number not in never and text.strip()}
+    if tokenizer.eos_token_id is not None:
+        enders[int(tokenizer.eos_token_id)] = str(tokenizer.eos_token)
+    return enders
 
 
 def _added_before(tokenizer: Any) -> tuple[int, ...]:
@@ -225,12 +237,3 @@ def _split(ids: list[int], trained: list[bool], special: SpecialTokens, max_leng
         ended = last == len(body) and _ends(part, special)
         pieces.append(Piece(part, [False] * len(begin) + flags[first:last], ended))
     return pieces
-
-
-def finish_row(
-    ids: list[int], trained: list[bool], item: Rendered, special: SpecialTokens, max_length: int
-) -> tuple[list[int], list[int], bool]:
-    """Ids and labels cut at `max_length`, and whether the row was cut."""
-    ids, trained = with_special_tokens(ids, trained, item, special)
-    labels = [token if learn else IGNORED for token, learn in zip(ids, trained, strict=True)]
-    return ids[:max_length], labels[:max_length], len(ids) > max_length

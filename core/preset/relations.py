@@ -12,7 +12,7 @@ from typing import Any, Final
 from llmtui.core.errors import Problem
 from llmtui.core.preset.leaves import value_at
 from llmtui.core.preset.paths import looks_like_path
-from llmtui.core.preset.schema import TEMPLATES, Preset
+from llmtui.core.preset.schema import CHAT_TEMPLATES, TEMPLATES, Preset
 from llmtui.core.preset.wording import shown
 
 
@@ -25,6 +25,12 @@ class Relation:
     broken: Callable[[Preset], bool]
     problem: str
     cure: str
+
+
+def _is_template(name: str) -> bool:
+    if name.startswith("chat:"):
+        return name.removeprefix("chat:") in CHAT_TEMPLATES
+    return name in TEMPLATES or looks_like_path(name) or "/" in name
 
 
 def _evaluated(p: Preset) -> bool:
@@ -57,9 +63,9 @@ _RELATIONS: Final = (
     Relation("dataset.name_or_path", ("task", "dataset.sources"),
              lambda p: p.task == "finetune" and not p.dataset.name_or_path and not p.dataset.sources,
              "there is no data to train on", "name a file, a folder or a hub set"),
-    Relation("dataset.template", (), lambda p: p.dataset.template not in TEMPLATES and not looks_like_path(
-                 p.dataset.template) and "/" not in p.dataset.template,
-             "is no template", f"use one of {', '.join(TEMPLATES)}"),
+    Relation("dataset.template", (), lambda p: not _is_template(p.dataset.template),
+             "is no template", f"use one of {', '.join(TEMPLATES)}, a chat template by name "
+             f"({', '.join('chat:' + name for name in CHAT_TEMPLATES)}), or the path of a jinja file"),
     Relation("dataset.config", ("dataset.name_or_path",),
              lambda p: p.dataset.config is not None and looks_like_path(p.dataset.name_or_path or ""),
              "is for hub sets, and the data is a file or folder", "remove it"),

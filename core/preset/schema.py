@@ -30,6 +30,8 @@ Prompts = Annotated[list[str], BeforeValidator(prompt_list)]
 Counts = Annotated[list[int], BeforeValidator(count_list)]
 _LARGEST_SEED: Final = 2**32 - 1  # NumPy's
 TEMPLATES: Final = ("alpaca", "rinna", "chat", "text")
+CHAT_TEMPLATES: Final = ("alpaca-chat", "chatml", "gemma", "llama-3", "mistral", "rinna-chat", "vicuna", "zephyr")
+"""Chat templates for tokenizers that have none, written `chat:NAME`."""
 
 
 def _key(default: Any, help_: str, *, unit: str = "", **limits: Any) -> Any:
@@ -75,7 +77,9 @@ class DatasetSection(Section):
     label: dict[str, Any] | None = _key(None, "Classification: the label column and its names.")
     limit: Int | None = _key(None, "Use at most this many rows.", unit="rows", ge=1)
     shuffle: bool = _key(False, "Shuffle the rows (with the seed) before limiting and splitting.")
-    template: Text = _key("alpaca", "How a row becomes text: alpaca, rinna, chat, text, or a jinja file of your own.")
+    template: Text = _key(
+        "alpaca", "How a row becomes text: alpaca, rinna, chat, chat:NAME, text, or a jinja file of your own."
+    )
     train_on: Literal["everything", "response"] = _key("everything", "Which tokens count in the loss.")
     val: Text | None = _key(None, "A split or file to evaluate on, instead of val_size.")
     val_size: Annotated[int | float, BeforeValidator(share_or_rows)] = _key(

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from llmtui.core.data import Prepared, prepare
+from llmtui.core.data.chat_templates import use_chat_template
 from llmtui.core.errors import MachineError
 from llmtui.core.preset import Preset
 from llmtui.core.runs.attempt import AttemptInfo
@@ -54,6 +55,7 @@ def load(session: Session, preset: Preset, attempt: AttemptInfo) -> Loaded:
     folder = session.directory.path
     location = find_model(preset, folder, folder / "base", on_progress)
     tokenizer = load_tokenizer(location, preset)
+    use_chat_template(preset.dataset.template, tokenizer)
     pad_id, pad_note = pad_token(tokenizer)
     data = prepare(
         preset, tokenizer, base_folder=folder, max_positions=positions(load_config(location, preset)),

@@ -141,7 +141,7 @@ def test_what_a_later_version_runs_is_valid_and_refused_with_a_sentence(written:
 
 
 @pytest.mark.parametrize(
-    "written", ["template: own.jinja", "on_long: split", "sources: [{name_or_path: x}]", "val: test",
+    "written", ["sources: [{name_or_path: x}]", "val: test",
                 "label: {column: c}", "clean: {lower: true}"],
 )  # fmt: skip
 def test_what_a_later_version_does_with_data_is_refused_until_then(written: str) -> None:
