@@ -73,6 +73,17 @@ def answer_spans(render: RenderWith, answers: Sequence[str], whole: str) -> list
     return found
 
 
+def answer_ends(render: RenderWith, answers: Sequence[str], whole: str) -> list[list[Span]] | None:
+    """For each answer an empty span at its end, for templates that take answers apart (thoughts and the rest)."""
+    marks = free_marks(len(answers), whole)
+    text = _attempt(render, [answer + mark for answer, mark in zip(answers, marks, strict=True)])
+    parts = re.split(f"[{''.join(marks)}]", text) if text is not None else []
+    if "".join(parts) != whole or len(parts) != len(answers) + 1:
+        return None
+    ends = [sum(map(len, parts[: number + 1])) for number in range(len(answers))]
+    return [[(end, end)] for end in ends]
+
+
 def _inside(answer: str, pair: tuple[str, str]) -> str:
     core = answer.strip()
     at = answer.find(core)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from llmtui.core.data.answer_spans import answer_spans, free_marks, merged, spans_of_marks
+from llmtui.core.data.answer_spans import answer_ends, answer_spans, free_marks, merged, spans_of_marks
 from llmtui.core.data.rendered import Rendered, Span
 from llmtui.core.data.rows import Example, Turn
 from llmtui.core.data.sandbox import JinjaError, JinjaText
@@ -63,7 +63,11 @@ class Chat:
         return self._ended(whole, spans, turns, example.place)
 
     def _refuse(
-        self, message: str, line: int | None, example: Example, hint: str = "check the order of roles"
+        self,
+        message: str,
+        line: int | None,
+        example: Example,
+        hint: str = "check the order of roles, and whether it has a place for a system message",
     ) -> NoReturn:
         place = example.place
         if self.file:
@@ -99,15 +103,18 @@ class Chat:
                 changed[number] = Turn("assistant", answer)
             return self.render(changed, ask=False)
 
-        found = answer_spans(with_answers, [turns[n].content for n in numbers], whole)
+        answers = [turns[number].content for number in numbers]
+        found = answer_spans(with_answers, answers, whole) or answer_ends(with_answers, answers, whole)
         if found is None or not all(found):
             return self._growing(turns, numbers, whole)
         tail = self._tail(turns, numbers[-1], whole, found[-1][-1][1])
         spans = []
         for number, places in zip(numbers, found, strict=True):
-            begin, end = places[0][0], places[-1][1]
-            is_last = number == len(turns) - 1
-            spans.append((self._asked(turns, number, whole, begin), self._turn_end(whole, end, tail, is_last)))
+            end = places[-1][1]
+            begin = self._asked(turns, number, whole, places[0])
+            if begin is None:
+                return None
+            spans.append((begin, self._turn_end(whole, end, tail, is_last=number == len(turns) - 1)))
         return merged(spans)
 
     def _generation_blocks(self, turns: Sequence[Turn], whole: str) -> tuple[Span, ...] | None:
@@ -115,13 +122,19 @@ class Chat:
         found = spans_of_marks(self.render(turns, ask=False, marks=(begin, end)), [(begin, end)])
         return merged(found[1][0]) if found is not None and found[0] == whole else None
 
-    def _asked(self, turns: Sequence[Turn], number: int, whole: str, begin: int) -> int:
-        """Where the model is asked to speak; its answer's first character when the template asks otherwise."""
+    def _asked(self, turns: Sequence[Turn], number: int, whole: str, place: Span) -> int | None:
+        """Where the model is asked to speak; its answer's first character when the template asks otherwise.
+
+        None when that is not known either: the place is only the answer's end.
+        """
+        begin, end = place
         try:
             before = self.render(turns[:number], ask=True)
         except JinjaError:
-            return begin
-        return len(before) if len(before) <= begin and whole.startswith(before) else begin
+            before = "\0"
+        if len(before) <= begin and whole.startswith(before):
+            return len(before)
+        return begin if begin < end else None
 
     def _tail(self, turns: Sequence[Turn], number: int, whole: str, end: int) -> str:
         """What the template writes behind a conversation's last answer."""
@@ -138,8 +151,11 @@ class Chat:
         if is_last:
             # The newline that some templates put after the end-of-turn token is nothing to learn.
             return max(end, len(whole.rstrip("\n")))
-        if tail and whole.startswith(tail, end):
-            return end + len(tail)
+        # A template may close the whole conversation with one more token (Phi-3).
+        closed = next((tail.removesuffix(e).rstrip("\n") for e in self.enders if tail.endswith(e)), "")
+        for ending in (tail, closed):
+            if ending and whole.startswith(ending, end):
+                return end + len(ending)
         after = whole[end:].lstrip(" ")
         ender = next((e for e in self.enders if after.startswith(e)), "")
         return len(whole) - len(after) + len(ender) if ender else end

@@ -176,16 +176,19 @@ class OwnTemplate:
         try:
             if self.is_chat:
                 return self.chat.render(turns, ask=True)
-            if not self.uses & {"instruction", "messages"}:
-                return prompt
             return self._up_to_answer(prompt, turns)
         except JinjaError as error:
             self._refuse(error, "mend the template")
 
     def _up_to_answer(self, prompt: str, turns: tuple[Turn, ...]) -> str:
         mark, begin, end = free_marks(3, prompt)
-        answered = (*turns, Turn("assistant", mark)) if "messages" in self.uses else ()
-        example = Example("prompt", instruction=prompt, output=mark, turns=answered)
+        if "messages" in self.uses:
+            example = Example("prompt", instruction=prompt, output=mark, turns=(*turns, Turn("assistant", mark)))
+        elif self.uses & {"instruction", "input"}:
+            asked = ("", prompt) if "instruction" not in self.uses else (prompt, "")
+            example = Example("prompt", *asked, output=mark, label=mark)
+        else:
+            example = Example("prompt", text=prompt + mark)
         text = self._render(example, _answers(example), (begin, end))
         at = min((text.find(sign) for sign in (begin, mark) if sign in text), default=None)
         if at is None:
