@@ -7,13 +7,15 @@ its turn. Templates that change earlier turns (Qwen3 takes the thoughts out, man
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from llmtui.core.data.answer_spans import answer_ends, answer_spans, free_marks, merged, spans_of_marks
 from llmtui.core.data.rendered import Rendered, Span
 from llmtui.core.data.rows import Example, Turn
 from llmtui.core.data.sandbox import JinjaError, JinjaText
 from llmtui.core.errors import DataError
+
+_ROLES: Final = "check the order of roles, and whether the template has a place for a system message"
 
 
 class Chat:
@@ -67,7 +69,7 @@ class Chat:
         message: str,
         line: int | None,
         example: Example,
-        hint: str = "check the order of roles, and whether it has a place for a system message",
+        hint: str = _ROLES,
     ) -> NoReturn:
         place = example.place
         if self.file:

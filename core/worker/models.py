@@ -102,15 +102,19 @@ def _initialised_base(location: Location, preset: Preset, kept: Path) -> Locatio
 
 
 def load_tokenizer(location: Location, preset: Preset) -> Any:
-    """The tokenizer beside the model."""
+    """The tokenizer beside the model; one that is only a sentencepiece model reads as that model does."""
     from transformers import AutoTokenizer
 
+    from llmtui.core.data.sentencepiece_models import check_packages, faithful
+
+    check_packages(Path(location.path))
     try:
-        return AutoTokenizer.from_pretrained(
+        loaded = AutoTokenizer.from_pretrained(
             location.path, revision=preset.model.revision or "main", trust_remote_code=preset.model.trust_remote_code
         )
     except Exception as error:
         raise hub_error(preset.model.name_or_path, error) from error
+    return faithful(loaded, Path(location.path))
 
 
 def load_config(location: Location, preset: Preset) -> Any:
