@@ -72,6 +72,14 @@ _RELATIONS: Final = (
     Relation("dataset.split", ("dataset.name_or_path",),
              lambda p: p.dataset.split != "train" and looks_like_path(p.dataset.name_or_path or ""),
              "is for hub sets, and the data is a file or folder", "remove it, or name the file"),
+    Relation("dataset.val_size", ("dataset.val",), lambda p: p.dataset.val is not None and p.dataset.val_size > 0,
+             "holds rows out, and dataset.val names other validation rows", "keep one of them"),
+    Relation("dataset.val", ("dataset.name_or_path",), lambda p: p.dataset.val is not None
+             and not looks_like_path(p.dataset.val) and looks_like_path(p.dataset.name_or_path or ""),
+             "is the name of a split, and the data is a file or folder", "name a file such as val.jsonl or ./val"),
+    Relation("dataset.clean.max_length", ("dataset.clean.min_length",),
+             lambda p: 0 < (p.dataset.clean.max_length or 0) < (p.dataset.clean.min_length or 0),
+             "is below min_length: no row would be left", "make it larger"),
     Relation("checkpoints.result", _VAL, lambda p: p.checkpoints.result == "best" and not _evaluated(p),
              "best needs evaluations, and there are no validation rows", "set dataset.val_size, or result: last"),
     Relation("checkpoints.metric", ("checkpoints.result", _PATIENCE), lambda p: p.checkpoints.metric != "loss" and (
