@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from llmtui.core.data.parsing import Record, Written
-from llmtui.core.data.rows import Example, Problems
+from llmtui.core.data.rows import Example, Problems, column_of
 from llmtui.core.errors import DataError
 from llmtui.core.preset.schema import LabelSection
 
@@ -56,6 +56,19 @@ class Labels:
             if asked is not None:
                 mapped["instruction"] = asked
         return {**mapped, "output": self.column}
+
+    def found(self, present: Iterable[str], columns: Mapping[str, str]) -> dict[str, str]:
+        """What `column_of` finds for labelled rows: instruction, output (the label column) and maybe input.
+
+        Raises:
+            DataError: there is no such label column, or nothing to ask.
+        """
+        there = list(present)
+        found = column_of(there, self.columns(there, columns))
+        if "instruction" not in found:
+            raise DataError(f"columns found: {', '.join(there)}; labels need a text beside them", place="dataset.columns",
+                            hint="name its column with dataset.columns: {instruction: …}")  # fmt: skip
+        return {canonical: found[canonical] for canonical in ("instruction", "input", "output") if canonical in found}
 
     def named(self, record: Record, problems: Problems) -> Record:
         """The record with its label's name in the label column; what is no label is noted with its row."""

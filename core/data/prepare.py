@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from llmtui.core.data.cleaning import Cleaner
+from llmtui.core.data.content import content_hash
+from llmtui.core.data.labels import Labels
+from llmtui.core.data.parsing import Record
 from llmtui.core.data.rows import Example, to_examples
-from llmtui.core.data.sources import read_records
-from llmtui.core.data.split import split_indices
+from llmtui.core.data.sources import is_local, read_records
+from llmtui.core.data.split import split_rows, without_copies
 from llmtui.core.data.templates import renderer
 from llmtui.core.data.tokens import IGNORED, Counts, TokenSet, encode_batch, finish_rows, special_tokens
 from llmtui.core.errors import DataError
@@ -54,13 +58,14 @@ def prepare(
         records = [records[i] for i in _shuffled(len(records), preset.training.seed)]
     if dataset.limit is not None:
         records = records[: dataset.limit]
-    examples, dropped = to_examples(records, dataset.columns)
     on_progress("loading_dataset", len(records), len(records))
-    train, val = split_indices(len(examples), float(dataset.val_size), preset.training.seed)
-    counts = Counts(dropped=dropped)
+    counts = Counts()
+    labels = Labels(dataset.label) if dataset.label is not None else None
+    examples = _cleaned(records, preset, labels, counts, notes)
+    train, val = _sides(examples, preset, base_folder, labels, counts, notes)
     work = _Tokenizing(preset, tokenizer, base_folder, counts, on_progress, len(train) + len(val))
-    train_set = work.run([examples[i] for i in train])
-    val_set = work.run([examples[i] for i in val]) if val else None
+    train_set = work.run(train)
+    val_set = work.run(val) if val else None
     _refuse_nothing(train_set, counts, len(train), preset)
     if val_set is not None and not len(val_set):
         notes.append("no validation row is left after dropping, so nothing is evaluated")
@@ -76,6 +81,46 @@ def _check_length(max_length: int, max_positions: int | None) -> None:
             f"dataset.max_length is {max_length} and the model has {max_positions} positions",
             place="dataset.max_length", hint=f"use at most {max_positions}",
         )  # fmt: skip
+
+
+def _cleaned(
+    records: Sequence[Record], preset: Preset, labels: Labels | None, counts: Counts, notes: list[str]
+) -> list[Example]:
+    examples, dropped = to_examples(records, preset.dataset.columns, labels)
+    cleaner = Cleaner(preset.dataset.clean)
+    cleaned = [cleaner.clean(example) for example in examples if example is not None]
+    for reasons in (dropped, cleaner.dropped):
+        for reason, count in reasons.items():
+            counts.dropped[reason] = counts.dropped.get(reason, 0) + count
+    notes += [f"clean.{step} changed {count} rows" for step, count in cleaner.counts.items()]
+    return [example for example in cleaned if isinstance(example, Example)]
+
+
+def _sides(
+    examples: list[Example], preset: Preset, base_folder: Path, labels: Labels | None, counts: Counts, notes: list[str]
+) -> tuple[list[Example], list[Example]]:
+    """Training and validation rows; what copies did to the split is noted."""
+    dataset = preset.dataset
+    hashes = b"".join(content_hash(example) for example in examples)
+    if dataset.val is None:
+        split = split_rows(hashes, float(dataset.val_size) if examples else 0, preset.training.seed)
+        if split.moved:
+            notes.append(f"{split.moved} rows changed sides, so that no copy of a row stands on both")
+        return [examples[i] for i in split.train], [examples[i] for i in split.val]
+    records, said = _val_records(dataset.val, preset, base_folder)
+    notes += said
+    val = _cleaned(records, preset, labels, counts, notes)
+    kept = without_copies(hashes, b"".join(content_hash(example) for example in val))
+    if len(kept) < len(examples):
+        counts.dropped["also a validation row"] = len(examples) - len(kept)
+    return [examples[i] for i in kept], val
+
+
+def _val_records(val: str, preset: Preset, base_folder: Path) -> tuple[list[Record], list[str]]:
+    dataset = preset.dataset
+    if "/" in val or is_local(val, base_folder):
+        return read_records(val, base_folder, None, "train")
+    return read_records(dataset.name_or_path or "", base_folder, dataset.config, val)
 
 
 def _shuffled(rows: int, seed: int) -> list[int]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from llmtui.core.data.parsing import Record, Written
 from llmtui.core.errors import DataError
+
+if TYPE_CHECKING:
+    from llmtui.core.data.labels import Labels
 
 _INSTRUCTION: Final = ("instruction", "prompt", "question", "query")
 _INPUT: Final = ("input", "context")
@@ -108,8 +111,13 @@ def _delimiter_hint(names: Sequence[str]) -> str:
     return ""
 
 
-def to_examples(records: Sequence[Record], columns: Mapping[str, str]) -> tuple[list[Example | None], dict[str, int]]:
+def to_examples(
+    records: Sequence[Record], columns: Mapping[str, str], labels: Labels | None = None
+) -> tuple[list[Example | None], dict[str, int]]:
     """Examples in the order of the records; None where a row is dropped, counted by reason.
+
+    Args:
+        labels: makes a label column the answers.
 
     Raises:
         DataError: values that are no text, unknown roles: all of a kind together.
@@ -117,16 +125,16 @@ def to_examples(records: Sequence[Record], columns: Mapping[str, str]) -> tuple[
     names: dict[str, None] = {}
     for record in records[:1000]:
         names.update(dict.fromkeys(record.fields))
-    found = column_of(names, columns)
+    found = labels.found(names, columns) if labels is not None else column_of(names, columns)
     problems, dropped = Problems(), Counter[str]()
     examples: list[Example | None] = []
     for record in records:
-        example = _example(record, found, problems)
+        example = _example(labels.named(record, problems) if labels is not None else record, found, problems)
         if isinstance(example, str):
             dropped[example] += 1
             examples.append(None)
         else:
-            examples.append(example)
+            examples.append(labels.marked(example) if labels is not None else example)
     problems.raise_if_any()
     return examples, dict(dropped)
 

@@ -32,9 +32,9 @@ COMMENTS: Final = ("# The whole night's work.", "# the base", "# rows", "# small
 VALUES: Final = {
     "dataset.sources": "[{a: b}]",
     "dataset.columns": "{a: b}",
-    "dataset.label": "{a: b}",
+    "dataset.label.names": "[neg, pos]",
     "dataset.template": "own学.jinja",
-    "dataset.clean": "{a: true}",
+    "dataset.val": "held.jsonl",
     "dataset.val_size": "0.2",
     "gpu_split.gpus": "[0, 1]",
     "gpu_split.max_memory": "{0: 7GiB}",
@@ -43,6 +43,9 @@ VALUES: Final = {
     "sweep.batch_sizes": "[1, 8]",
     "sweep.splits": "[{a: b}]",
 }
+
+# Contradicts another key of its section, and is edited by itself.
+ALONE: Final = ("dataset.val",)
 
 SECTIONS: Final = tuple(dict.fromkeys(leaf.section for leaf in walk_leaves()))
 
@@ -92,6 +95,8 @@ async def test_every_key_of_a_section_is_reached_edited_saved_and_found(section:
             if number:
                 burst(app, "j")
             await until(pilot, partial(stands_on, app, leaf.key))
+            if leaf.key in ALONE:
+                continue
             text = app.editor.document.text
             change(app, leaf)
             await until(pilot, partial(differs, app, text))
@@ -100,14 +105,29 @@ async def test_every_key_of_a_section_is_reached_edited_saved_and_found(section:
     text = path.read_text(encoding="utf-8")
     after = parse_preset(text, path)
     for leaf in leaves:
+        if leaf.key in ALONE:
+            continue
         assert value_of(after, leaf.key) != value_of(before, leaf.key), leaf.key
         assert value_of(after, leaf.key) != leaf.default, leaf.key
     assert all(comment in text for comment in COMMENTS)
     untouched = [leaf.key for leaf in walk_leaves() if leaf.section != section and leaf.section != ""]
-    optional = ("lora.", "sweep.", "checkpoints.mirror.")
+    optional = ("lora.", "sweep.", "checkpoints.mirror.", "dataset.label.")
     assert all(value_of(after, key) == value_of(before, key) for key in untouched if not key.startswith(optional)), (
         "nothing else changed"
     )
+
+
+@pytest.mark.parametrize("key", ALONE)
+async def test_a_key_that_contradicts_another_is_edited_by_itself(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    app = app_on(BASE.replace("  val_size: 100          # rows\n", ""), path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        burst(app, "slash", f"={key}", "enter")
+        await until(pilot, partial(stands_on, app, key))
+        change(app, next(leaf for leaf in walk_leaves() if leaf.key == key))
+        burst(app, "w")
+        await until(pilot, lambda: app.saved)
+    assert value_of(parse_preset(path.read_text(encoding="utf-8"), path), key) == VALUES[key]
 
 
 async def test_all_keys_are_passed_by_going_down_and_by_going_up(tmp_path: Path) -> None:
