@@ -2,20 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llmtui.core.data.rendered import Rendered, Span
 
 
-def overlaps(begin: int, end: int, spans: Sequence[Span]) -> bool:
-    """Whether a token of these characters is trained: one that straddles a border is.
+def trained_tokens(offsets: Sequence[Span], spans: Sequence[Span]) -> list[bool]:
+    """Whether each token, given by its characters, is trained: one that straddles a border is.
 
-    A token without characters (a byte of a longer character's, a blank put before a text) is trained inside a span.
+    A token without characters (a blank put before a text) is trained inside a span.
     """
-    if begin == end:
-        return any(start <= begin < stop for start, stop in spans)
-    return any(begin < stop and end > start for start, stop in spans)
+    if len(spans) == 1:  # as with most rows, and several times as fast
+        ((start, stop),) = spans
+        return [begin < stop and end > start if begin < end else start <= begin < stop for begin, end in offsets]
+    return [
+        any(begin < stop and end > start if begin < end else start <= begin < stop for start, stop in spans)
+        for begin, end in offsets
+    ]
+
+
+def byte_pieces(tokenizer: Any) -> dict[int, int]:
+    """The ids of `<0x00>` … `<0xFF>`, which stand for the bytes of characters a sentencepiece model does not know."""
+    newline, unknown = tokenizer.convert_tokens_to_ids(["<0x0A>", "<0x0A no piece>"])
+    if newline in (None, unknown):
+        return {}
+    numbers = tokenizer.convert_tokens_to_ids([f"<0x{byte:02X}>" for byte in range(256)])
+    return {number: byte for byte, number in enumerate(numbers) if number not in (None, unknown)}
+
+
+def exact_offsets(ids: Sequence[int], offsets: Sequence[Span], byte_of: Mapping[int, int]) -> list[Span]:
+    """Offsets with every byte at its own character.
+
+    A unigram model gives all bytes of a run of unknown characters the whole run's offsets, so a newline before an
+    answer would look like a part of it.
+    """
+    exact = list(offsets)
+    at = 0
+    while at < len(ids):
+        begin, end = offsets[at]
+        last = at + 1
+        if ids[at] in byte_of and end - begin > 1:
+            while last < len(ids) and ids[last] in byte_of and offsets[last] == (begin, end):
+                last += 1
+            exact[at:last] = _spread(bytes(byte_of[i] for i in ids[at:last]), begin, end) or exact[at:last]
+        at = last
+    return exact
+
+
+def _spread(run: bytes, begin: int, end: int) -> list[Span]:
+    """The character of each byte; nothing when a normaliser has changed how many there are."""
+    try:
+        characters = run.decode("utf-8")
+    except UnicodeDecodeError:
+        return []
+    if len(characters) != end - begin:
+        return []
+    return [(begin + n, begin + n + 1) for n, character in enumerate(characters) for _ in character.encode("utf-8")]
 
 
 def encode_slowly(tokenizer: Any, item: Rendered) -> tuple[list[int], list[bool]]:
