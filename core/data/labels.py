@@ -66,8 +66,10 @@ class Labels:
         there = list(present)
         found = column_of(there, self.columns(there, columns))
         if "instruction" not in found:
-            raise DataError(f"columns found: {', '.join(there)}; labels need a text beside them", place="dataset.columns",
-                            hint="name its column with dataset.columns: {instruction: …}")  # fmt: skip
+            raise DataError(
+                f"columns found: {', '.join(there)}; labels need a text beside them",
+                place="dataset.columns", hint="name its column with dataset.columns: {instruction: …}",
+            )  # fmt: skip
         return {canonical: found[canonical] for canonical in ("instruction", "input", "output") if canonical in found}
 
     def named(self, record: Record, problems: Problems) -> Record:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from llmtui.core.data.answers import Answers
 from llmtui.core.data.cleaning import Cleaner
 from llmtui.core.data.content import content_hash
 from llmtui.core.data.labels import Labels
@@ -34,6 +35,8 @@ class Prepared:
     rows_cut: int
     data_hash: str
     warnings: list[str] = field(default_factory=list)
+    answers: Answers | None = None
+    """Of the validation rows, when `dataset.label` is set."""
 
 
 def prepare(
@@ -65,14 +68,16 @@ def prepare(
     train, val = _sides(examples, preset, base_folder, labels, counts, notes)
     work = _Tokenizing(preset, tokenizer, base_folder, counts, on_progress, len(train) + len(val))
     train_set = work.run(train)
-    val_set = work.run(val) if val else None
+    answers = Answers(labels.names) if labels is not None and val else None
+    val_set = work.run(val, answers) if val else None
     _refuse_nothing(train_set, counts, len(train), preset)
     if val_set is not None and not len(val_set):
         notes.append("no validation row is left after dropping, so nothing is evaluated")
-        val_set = None
+        val_set = answers = None
     if counts.cut:
         notes.append(f"{counts.cut} rows are cut at {dataset.max_length} tokens; a cut row has no end token")
-    return Prepared(train_set, val_set, len(records), counts.dropped, counts.cut, _hash(train_set, val_set), notes)
+    data_hash = _hash(train_set, val_set)
+    return Prepared(train_set, val_set, len(records), counts.dropped, counts.cut, data_hash, notes, answers)
 
 
 def _check_length(max_length: int, max_positions: int | None) -> None:
@@ -138,33 +143,35 @@ class _Tokenizing:
     ) -> None:
         self.dataset = preset.dataset
         self.tokenizer = tokenizer
-        self.render = renderer(
-            preset.dataset.template, tokenizer, base_folder, masked=preset.dataset.train_on == "response"
-        )
+        self.everything = preset.dataset.train_on == "everything"
+        # A labelled row is answered when it is evaluated, so where its answer begins is needed in any case.
+        self.masked = not self.everything or preset.dataset.label is not None
+        self.render = renderer(preset.dataset.template, tokenizer, base_folder, masked=self.masked)
         self.special = special_tokens(tokenizer)
         self.counts = counts
         self.on_progress = on_progress
         self.done, self.total = 0, total
 
-    def run(self, examples: Sequence[Example | None]) -> TokenSet:
-        """Tokenise one side of the split."""
+    def run(self, examples: Sequence[Example], answers: Answers | None = None) -> TokenSet:
+        """Tokenise one side of the split; where its answers begin goes into `answers`."""
         rows = TokenSet()
         for begin in range(0, len(examples), _BATCH):
             batch = examples[begin : begin + _BATCH]
-            self._batch([example for example in batch if example is not None], rows)
+            self._batch(batch, rows, answers)
             self.done += len(batch)
             self.on_progress("tokenizing", self.done, self.total)
         return rows
 
-    def _batch(self, examples: Sequence[Example], rows: TokenSet) -> None:
+    def _batch(self, examples: Sequence[Example], rows: TokenSet, answers: Answers | None) -> None:
         rendered = [self.render(example) for example in examples]
-        masked = self.dataset.train_on == "response"
-        encoded = encode_batch(self.tokenizer, rendered, masked)
-        for item, (plain, trained) in zip(rendered, encoded, strict=True):
+        encoded = encode_batch(self.tokenizer, rendered, self.masked)
+        for example, item, (plain, trained) in zip(examples, rendered, encoded, strict=True):
             max_length, on_long = self.dataset.max_length, self.dataset.on_long
             for piece in finish_rows(plain, trained, item, self.special, max_length, on_long, self.counts):
-                learned = zip(piece.ids, piece.trained, strict=True)
-                rows.append(piece.ids, [token if learn else IGNORED for token, learn in learned])
+                if answers is not None:
+                    answers.append(piece.trained.index(True), example.label or "")
+                learned = [self.everything or learn for learn in piece.trained]
+                rows.append(piece.ids, [i if learn else IGNORED for i, learn in zip(piece.ids, learned, strict=True)])
 
 
 def _refuse_nothing(train: TokenSet, counts: Counts, rows: int, preset: Preset) -> None:

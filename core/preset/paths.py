@@ -34,7 +34,7 @@ def absolute(value: str, folder: Path) -> str:
 
 
 def absolute_at(key: str, value: str, folder: Path) -> str:
-    """The value of one of `PATH_KEYS` made absolute: a template's or split's name stays one beside a folder called so."""
+    """The value of one of `PATH_KEYS` made absolute; a template's or split's name stays beside a folder called so."""
     if key == "dataset.template" and (value in TEMPLATES or value.startswith("chat:")):
         return value
     if key == "dataset.val" and not looks_like_path(value) and "/" not in value:

@@ -105,9 +105,9 @@ def label_names(value: Any) -> Any:
     if not isinstance(value, dict):
         raise refuse("names no labels", cure)
     named: dict[str, Any] = {}
-    for key, name in value.items():
+    for key, called in value.items():
         text = str(key).lower() if isinstance(key, bool) else str(key).strip()
-        name = str(name).lower() if isinstance(name, bool) else loose_text(name)
+        name = str(called).lower() if isinstance(called, bool) else loose_text(called)
         if not isinstance(name, str) or not name.strip():
             raise refuse(f"has no name for {text}", cure)
         if text in named:

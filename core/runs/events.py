@@ -7,6 +7,7 @@ Sizes are bytes, durations seconds. `None` means unknown.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -99,8 +100,16 @@ class Step(EventBase, frozen=True, kw_only=True, tag="step"):
     bad: str = ""
 
 
+class LabelScore(msgspec.Struct, frozen=True, kw_only=True):
+    """The validation rows of one label, and the share of them answered with exactly its name (0..1)."""
+
+    rows: int
+    exact_match: float
+
+
 class Eval(EventBase, frozen=True, kw_only=True, tag="eval"):
-    """An evaluation: mean loss per trained token, exp of it, mean token accuracy (0..1)."""
+    """An evaluation: mean loss per trained token, exp of it, mean token accuracy (0..1); for labelled rows the share
+    that is answered with exactly the label, over all and by label."""
 
     step: int
     loss: float | None
@@ -110,6 +119,8 @@ class Eval(EventBase, frozen=True, kw_only=True, tag="eval"):
     tokens: int = 0
     seconds: float = 0.0
     best: bool = False
+    exact_match: float | None = None
+    by_label: dict[str, LabelScore] = {}
 
 
 class MemoryGpu(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -323,6 +334,11 @@ Event = (
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Event)
 _encoder = msgspec.json.Encoder()
+
+
+def label_score(value: LabelScore | Mapping[str, Any]) -> LabelScore:
+    """A score as it is, or read from JSON."""
+    return value if isinstance(value, LabelScore) else msgspec.convert(value, LabelScore)
 
 
 def encode(event: EventBase) -> bytes:

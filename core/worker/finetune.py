@@ -21,8 +21,10 @@ from llmtui.core.worker import evaluation, samples
 from llmtui.core.worker.arguments import training_arguments
 from llmtui.core.worker.failures import NanLossError, as_llmtui_error, is_out_of_memory
 from llmtui.core.worker.feeding import CountingCollator
+from llmtui.core.worker.label_scores import LabelScorer, LabelScores
 from llmtui.core.worker.loading import load
 from llmtui.core.worker.memory import final_event, memory_event
+from llmtui.core.worker.models import positions
 from llmtui.core.worker.obeying import Obedience
 from llmtui.core.worker.plan import plan_event, steps_of
 from llmtui.core.worker.progress import load_progress
@@ -311,13 +313,15 @@ class Finetune:
                 pad_id=self.loaded.pad_id, device=self.loaded.device, autocast=self.autocast,
                 on_progress=self._pause_progress("evaluating", len(rows)),
             )  # fmt: skip
+            labelled = self._answer_labels()
         except _CutShort:
             return {}
         larger = self.preset.checkpoints.metric == "accuracy"
         best = self.progress.note(step, got.accuracy if larger else got.loss, larger)
         self.session.write(
             ev.Eval(step=step, loss=got.loss, perplexity=got.perplexity, accuracy=got.accuracy, rows=got.rows,
-                    tokens=got.tokens, seconds=time.perf_counter() - began, best=best)
+                    tokens=got.tokens, seconds=time.perf_counter() - began, best=best,
+                    exact_match=labelled.exact_match, by_label=labelled.by_label)
         )  # fmt: skip
         self._memory("evaluating")
         self._after_eval(best, step)
@@ -325,6 +329,21 @@ class Finetune:
         self.session.phase("training")
         self.steps.go_on()
         return {"eval_loss": got.loss if got.loss is not None else math.nan}
+
+    def _answer_labels(self) -> LabelScores:
+        """Exact match of the validation rows, where they have labels."""
+        loaded = self.loaded
+        rows, answers = loaded.data.val, loaded.data.answers
+        if rows is None or answers is None:
+            return LabelScores(None, {})
+        scorer = LabelScorer(
+            self.trainer.model, loaded.tokenizer, self.preset.dataset.template, loaded.pad_id, loaded.device,
+            self.autocast, positions(self.trainer.model.config), self.directory.path,
+        )  # fmt: skip
+        return scorer.score(
+            rows, answers, batch_size=self.preset.training.per_device_eval_batch_size,
+            on_progress=self._pause_progress("evaluating", len(answers)),
+        )  # fmt: skip
 
     def _after_eval(self, best: bool, step: int) -> None:
         control, patience = self.trainer.control, self.preset.training.early_stopping_patience

@@ -143,6 +143,8 @@ class ChartPane(Pane):
         evals = [loss for _, loss in self.data.evals if loss is not None]
         if evals:
             right.append((f"eval {words.number(evals[-1])}", "eval"))
+        if self.data.exact_match is not None:
+            right.append((f"exact match {words.percent(self.data.exact_match, 1)}", "eval"))
         spaced: list[Piece] = []
         for piece in right:
             spaced += [("  ", "text"), piece] if spaced else [piece]
