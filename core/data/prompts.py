@@ -7,7 +7,6 @@ from typing import Any
 
 from llmtui.core.data.rendered import Rendered
 from llmtui.core.data.rows import Example, Turn
-from llmtui.core.data.sandbox import JinjaError
 from llmtui.core.data.templates import NEWLINE_MARK, own_template, prompt_of
 from llmtui.core.data.tokens import encode_batch, special_tokens, with_special_tokens
 from llmtui.core.errors import DataError
@@ -36,6 +35,7 @@ def prompt_text(
 
 def _asked(template: str, tokenizer: Any, prompt: str, system: str | None) -> str:
     from llmtui.core.data.chat_templates import tokenizer_chat, use_chat_template
+    from llmtui.core.data.sandbox import JinjaError
 
     use_chat_template(template, tokenizer)
     turns = ([Turn("system", system)] if system else []) + [Turn("user", prompt)]
@@ -60,10 +60,11 @@ def prompt_ids(tokenizer: Any, text: str) -> list[int]:
 def decode_answer(template: str, tokenizer: Any, ids: list[int], base_folder: Path | None = None) -> str:
     """Generated ids as text, without special tokens; `<NL>` is a newline again where the template writes it so."""
     text = str(tokenizer.decode(ids, skip_special_tokens=True))
-    return text.replace(NEWLINE_MARK, "\n") if _marks_newlines(template, tokenizer, base_folder) else text
+    return text.replace(NEWLINE_MARK, "\n") if marks_newlines(template, tokenizer, base_folder) else text
 
 
-def _marks_newlines(template: str, tokenizer: Any, base_folder: Path | None) -> bool:
+def marks_newlines(template: str, tokenizer: Any, base_folder: Path | None) -> bool:
+    """Whether a template writes newlines as `<NL>`."""
     if template in ("alpaca", "rinna", "text"):
         return template == "rinna"
     if template == "chat" or template.startswith("chat:"):
