@@ -35,8 +35,10 @@ class Prepared:
     rows_cut: int
     data_hash: str
     warnings: list[str] = field(default_factory=list)
+    train_answers: Answers | None = None
+    """Where the answers of the training rows begin, when `dataset.label` is set."""
     answers: Answers | None = None
-    """Of the validation rows, when `dataset.label` is set."""
+    """The same of the validation rows."""
 
 
 def prepare(
@@ -67,8 +69,9 @@ def prepare(
     examples = _cleaned(records, preset, labels, counts, notes)
     train, val = _sides(examples, preset, base_folder, labels, counts, notes)
     work = _Tokenizing(preset, tokenizer, base_folder, counts, on_progress, len(train) + len(val))
-    train_set = work.run(train)
+    train_answers = Answers(labels.names) if labels is not None else None
     answers = Answers(labels.names) if labels is not None and val else None
+    train_set = work.run(train, train_answers)
     val_set = work.run(val, answers) if val else None
     _refuse_nothing(train_set, counts, len(train), preset)
     if val_set is not None and not len(val_set):
@@ -77,7 +80,9 @@ def prepare(
     if counts.cut:
         notes.append(f"{counts.cut} rows are cut at {dataset.max_length} tokens; a cut row has no end token")
     data_hash = _hash(train_set, val_set)
-    return Prepared(train_set, val_set, len(records), counts.dropped, counts.cut, data_hash, notes, answers)
+    return Prepared(
+        train_set, val_set, len(records), counts.dropped, counts.cut, data_hash, notes, train_answers, answers
+    )
 
 
 def _check_length(max_length: int, max_positions: int | None) -> None:

@@ -64,7 +64,7 @@ def renderer(template: str, tokenizer: Any, base_folder: Path | None = None, *, 
     if template in ("alpaca", "rinna"):
         return lambda example: _instruction(example, template, masked)
     if template == "text":
-        return _plain
+        return lambda example: _plain(example, masked)
     if template == "chat" or template.startswith("chat:"):
         from llmtui.core.data.chat_templates import tokenizer_chat, use_chat_template
 
@@ -124,14 +124,16 @@ def _as_instruction(example: Example) -> Example:
     return Example(example.place, instruction=asked, output=said[1].content)
 
 
-def _plain(example: Example) -> Rendered:
+def _plain(example: Example, masked: bool) -> Rendered:
+    """A text is learned whole; of a labelled one the label is the answer."""
     if example.text is not None:
         text = example.text
     elif example.turns:
         raise DataError("template text needs a text, not messages", place=example.place, hint="use template: chat")
     else:
         text = "\n".join(part for part in (example.instruction, example.input, _answer(example)) if part)
-    return Rendered(text, ((0, len(text)),), append_eos=True, place=example.place)
+    begin = len(text) - len(example.label) if example.label and masked else 0
+    return Rendered(text, ((begin, len(text)),), append_eos=True, place=example.place)
 
 
 def turns_of(example: Example) -> tuple[Turn, ...]:

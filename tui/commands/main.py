@@ -10,6 +10,7 @@ from llmtui.core.errors import LlmtuiError
 from llmtui.tui.commands import (
     attach,
     checkpoint,
+    evaluate,
     export,
     forecast,
     gpus,
@@ -63,7 +64,7 @@ def _root(
         raise typer.Exit(run_app(home()))
 
 
-for module in (run, ls, show, status, attach, logs, stop, checkpoint, resume, rm, export, forecast, merge, gpus, wait):
+for module in (run, ls, show, status, attach, logs, stop, checkpoint, resume, rm, export, evaluate, forecast, merge, gpus, wait):
     module.add(app)
 presets.add(app)
 

@@ -95,7 +95,7 @@ def _warning_line(event: ev.WarningEvent | ev.Answer | ev.BatchSize) -> Piece:
 
 
 class SamplesPane(TextPane):
-    """The model's answers: how many labels are exactly right, and to the preset's prompts before training beside now."""
+    """How many labels are answered exactly, and the answers to the preset's prompts: before training beside now."""
 
     BINDINGS = keys.bindings("samples")
     SCOPES = ("samples", "text")
@@ -134,7 +134,7 @@ class SamplesPane(TextPane):
         self.heading = heading("Sample answers", f"{place} {'[ ]' if len(prompts) > 1 else ''}".strip(), self._tabs)
         if fresh:
             answers = self._lines(prompts[self._prompt]) if prompts else []
-            self.lines = tuple([*self._label_lines(), *answers])
+            self.lines = (*self._label_lines(), *answers)
         self.repaint()
 
     def _label_lines(self) -> list[Piece]:
