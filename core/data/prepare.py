@@ -16,6 +16,7 @@ from llmtui.core.data.rows import Example, to_examples
 from llmtui.core.data.sources import is_local, read_records
 from llmtui.core.data.split import split_rows, without_copies
 from llmtui.core.data.templates import renderer
+from llmtui.core.data.tokenizer_notes import tokenizer_notes
 from llmtui.core.data.tokens import IGNORED, Counts, TokenSet, encode_batch, finish_rows, special_tokens
 from llmtui.core.errors import DataError
 from llmtui.core.preset import Preset
@@ -79,6 +80,9 @@ def prepare(
         val_set = answers = None
     if counts.cut:
         notes.append(f"{counts.cut} rows are cut at {dataset.max_length} tokens; a cut row has no end token")
+    if counts.split:
+        notes.append(f"{counts.split} rows are split at {dataset.max_length} tokens; only the last piece has an end token")
+    notes += tokenizer_notes(dataset.template, tokenizer, base_folder)
     data_hash = _hash(train_set, val_set)
     return Prepared(
         train_set, val_set, len(records), counts.dropped, counts.cut, data_hash, notes, train_answers, answers
