@@ -12,20 +12,23 @@ from typing import Any, Final
 
 from llmtui.core.data.chat import Chat
 from llmtui.core.data.sandbox import JinjaError, JinjaText
+from llmtui.core.data.templates import own_template
 from llmtui.core.data.tokens import special_tokens, turn_enders
 from llmtui.core.errors import DataError
-from llmtui.core.preset.schema import CHAT_TEMPLATES
+from llmtui.core.preset.schema import CHAT_TEMPLATES, TEMPLATES
 
 _FOLDER: Final = Path(__file__).parent / "chat_templates"
 _PREFIX: Final = "chat:"
 _BY_NAME: Final = "choose one by name, such as chat:chatml"
 
 
-def use_chat_template(template: str, tokenizer: Any) -> None:
-    """For `chat:NAME` give the tokenizer that chat template, so that it is used and saved with it.
+def use_chat_template(template: str, tokenizer: Any, base_folder: Path | None = None) -> None:
+    """Give the tokenizer the chat template that it is trained with, so that it is saved with the result.
+
+    That is one of ours for `chat:NAME`, and a file of one's own that is a chat template.
 
     Raises:
-        DataError: there is none of that name; or `chat` was asked for and the tokenizer has none.
+        DataError: there is none of that name, or it is broken; `chat` was asked for and the tokenizer has none.
     """
     if template.startswith(_PREFIX):
         tokenizer.chat_template = named_chat_template(template.removeprefix(_PREFIX), tokenizer)
@@ -34,6 +37,10 @@ def use_chat_template(template: str, tokenizer: Any) -> None:
             "the model's tokenizer has no chat template", place="dataset.template",
             hint=f"choose one, it is saved with the result: {', '.join(_PREFIX + name for name in CHAT_TEMPLATES)}",
         )  # fmt: skip
+    elif template not in TEMPLATES:
+        own = own_template(template, tokenizer, base_folder)
+        if own.is_chat and own.is_portable:
+            tokenizer.chat_template = own.text.source
 
 
 def named_chat_template(name: str, tokenizer: Any) -> str:

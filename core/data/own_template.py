@@ -64,6 +64,8 @@ class OwnTemplate:
         self.special = {**named, "bos_token": begin, "eos_token": end, "bos": begin, "eos": end}
         self.enders = sorted(turn_enders(tokenizer), key=len, reverse=True) if tokenizer is not None else []
         self.is_chat = {"messages", "add_generation_prompt"} <= self.uses
+        self.is_portable = not self.uses & {"instruction", "input", "output", "text", "label", "bos", "eos"}
+        """Whether it needs nothing that transformers does not give a chat template."""
         self.chat = Chat(self.text, self.special, self.enders, str(path))
 
     def _refuse(self, error: JinjaError, hint: str, example: Example | None = None) -> NoReturn:

@@ -81,7 +81,7 @@ def prepare(
     if counts.cut:
         notes.append(f"{counts.cut} rows are cut at {dataset.max_length} tokens; a cut row has no end token")
     if counts.split:
-        notes.append(f"{counts.split} rows are split at {dataset.max_length} tokens; only the last piece has an end token")
+        notes.append(f"{counts.split} rows are split at {dataset.max_length} tokens; only their last pieces end")
     notes += tokenizer_notes(dataset.template, tokenizer, base_folder)
     data_hash = _hash(train_set, val_set)
     return Prepared(
@@ -120,6 +120,8 @@ def _sides(
         split = split_rows(hashes, float(dataset.val_size) if examples else 0, preset.training.seed)
         if split.moved:
             notes.append(f"{split.moved} rows changed sides, so that no copy of a row stands on both")
+            if not len(split.val):
+                notes.append("no row can be held out: each has more copies than dataset.val_size has room for")
         return [examples[i] for i in split.train], [examples[i] for i in split.val]
     records, said = _val_records(dataset.val, preset, base_folder)
     notes += said

@@ -65,14 +65,32 @@ def renderer(template: str, tokenizer: Any, base_folder: Path | None = None, *, 
         return lambda example: _instruction(example, template, masked)
     if template == "text":
         return lambda example: _plain(example, masked)
-    if template == "chat" or template.startswith("chat:"):
-        from llmtui.core.data.chat_templates import tokenizer_chat, use_chat_template
+    from llmtui.core.data.chat_templates import tokenizer_chat, use_chat_template
 
-        use_chat_template(template, tokenizer)
+    use_chat_template(template, tokenizer, base_folder)
+    if template == "chat" or template.startswith("chat:"):
         chat = tokenizer_chat(tokenizer)
         return lambda example: _chat(chat, example, masked)
     own = own_template(template, tokenizer, base_folder)
     return lambda example: own.rendered(example, masked)
+
+
+def template_source(template: str, tokenizer: Any, base_folder: Path | None = None) -> str:
+    """Everything that decides what a template writes besides the row: its own text and the end token it looks at.
+
+    Raises:
+        DataError: as `renderer` does.
+    """
+    if template in ("alpaca", "rinna"):
+        return ALPACA_LONG + ALPACA_SHORT if template == "alpaca" else RINNA_LONG + RINNA_SHORT
+    if template == "text":
+        return template
+    from llmtui.core.data.chat_templates import use_chat_template
+
+    use_chat_template(template, tokenizer, base_folder)
+    if template == "chat" or template.startswith("chat:"):
+        return str(tokenizer.get_chat_template()) + repr(tokenizer.special_tokens_map)
+    return own_template(template, tokenizer, base_folder).text.source + repr(tokenizer.special_tokens_map)
 
 
 def own_template(template: str, tokenizer: Any, base_folder: Path | None = None) -> OwnTemplate:

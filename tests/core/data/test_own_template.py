@@ -151,7 +151,7 @@ def test_a_mistake_is_named_with_file_and_line(
 ) -> None:
     path = own(template)
     with pytest.raises(DataError, match=message) as refused:
-        renderer(path, bpe)(example)
+        renderer(path, copy.deepcopy(bpe))(example)
     assert refused.value.place == (f"{path}:{line}" if line else path)
     assert refused.value.hint
 
@@ -177,5 +177,11 @@ def test_a_file_from_windows_reads_the_same(own: Own, bpe: Any, tmp_path: Path) 
 
 
 def test_a_models_own_template_in_a_file_is_that_template(bpe: Any, own: Own) -> None:
-    render = renderer(own(bpe.chat_template), bpe)
+    tokenizer = copy.deepcopy(bpe)
+    tokenizer.chat_template = None
+    render = renderer(own(bpe.chat_template), tokenizer)
     assert render(TALK) == renderer("chat", bpe)(TALK)
+    assert tokenizer.chat_template == bpe.chat_template, "it is saved with the result"
+    kept = copy.deepcopy(bpe)
+    renderer(own("{{ instruction }}>{{ output }}"), kept)
+    assert kept.chat_template == bpe.chat_template
