@@ -1,0 +1,203 @@
+"""Token rows in a folder: written once in the order they come, read row by row without holding them in memory.
+
+`ids.bin` holds int32, `trained.bin` one byte per token, `places.bin` where each row stands in its file; the `.npy`
+files one number per row. Reading uses `pread`, so that what was read does not count as the process's memory.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from llmtui.core.data.answers import Answers
+from llmtui.core.data.tokens import IGNORED, Piece
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+    Indices = NDArray[numpy.int64]
+
+CUT: Final = 1
+ENDED: Final = 2
+_CODES: Final = {"starts": "q", "place_starts": "q", "trained": "i", "flags": "B", "hashes": "Q", "answers": "i",
+                 "labels": "i"}  # fmt: skip
+
+
+class TokenRows(Protocol):
+    """What trains and evaluates asks of rows: ids and labels (-100 where not trained), lengths, counts."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> dict[str, list[int]]: ...
+
+    @property
+    def lengths(self) -> list[int]: ...
+
+    @property
+    def tokens(self) -> int: ...
+
+    @property
+    def trained_tokens(self) -> int: ...
+
+
+class TokenWriter:
+    """Appends rows to the files of a new store; memory grows by about 45 bytes a row."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ids = (folder / "ids.bin").open("wb", buffering=1 << 20)
+        self._trained = (folder / "trained.bin").open("wb", buffering=1 << 20)
+        self._places = (folder / "places.bin").open("wb", buffering=1 << 20)
+        self._columns = {name: array(code) for name, code in _CODES.items()}
+        for name in ("starts", "place_starts"):
+            self._columns[name].append(0)
+        self.used: set[int] = set()
+        """Every token id that was written."""
+
+    def __len__(self) -> int:
+        return len(self._columns["flags"])
+
+    def append(self, piece: Piece, place: str, *, cut: bool = False, answer: int = -1, label: int = -1) -> None:
+        """Add a row.
+
+        Args:
+            place: `file:line` of the row it came from.
+            answer: the index of the answer's first token, and
+            label: the answer's label, for labelled rows.
+        """
+        import xxhash
+
+        ids, trained = array("i", piece.ids).tobytes(), bytes(piece.trained)
+        self._ids.write(ids)
+        self._trained.write(trained)
+        written = self._places.write(place.encode("utf-8", "replace"))
+        columns = self._columns
+        columns["starts"].append(columns["starts"][-1] + len(piece.ids))
+        columns["place_starts"].append(columns["place_starts"][-1] + written)
+        columns["trained"].append(sum(piece.trained))
+        columns["flags"].append((CUT if cut else 0) | (ENDED if piece.ended else 0))
+        columns["hashes"].append(xxhash.xxh3_64_intdigest(trained, xxhash.xxh3_64_intdigest(ids)))
+        columns["answers"].append(answer)
+        columns["labels"].append(label)
+        self.used.update(piece.ids)
+
+    def close(self) -> None:
+        """Write what is left; the folder is complete but for what its owner adds."""
+        import numpy
+
+        for file in (self._ids, self._trained, self._places):
+            file.close()
+        for name, column in self._columns.items():
+            numpy.save(self._folder / f"{name}.npy", numpy.frombuffer(column, dtype=column.typecode))
+
+
+class TokenStore:
+    """A written store, open for reading.
+
+    Raises:
+        OSError: a file is missing.
+        ValueError: a file is not what was written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._files = {name: os.open(folder / f"{name}.bin", os.O_RDONLY | os.O_CLOEXEC)
+                       for name in ("ids", "trained", "places")}  # fmt: skip
+        self._columns: dict[str, Any] = {}
+        self.starts = self.column("starts")
+
+    def __del__(self) -> None:
+        for descriptor in getattr(self, "_files", {}).values():
+            os.close(descriptor)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def column(self, name: str) -> Any:
+        """One number per row: `trained`, `flags`, `hashes`, `answers`, `labels`; one more for `starts`."""
+        if name not in self._columns:
+            import numpy
+
+            self._columns[name] = numpy.load(self.folder / f"{name}.npy", allow_pickle=False)
+        return self._columns[name]
+
+    def ids(self, row: int) -> array[int]:
+        """The token ids of a row, in the order of the store."""
+        return self._read("ids", "i", int(self.starts[row]), int(self.starts[row + 1]))
+
+    def trained(self, row: int) -> bytes:
+        """For each token of a row 1 when it is trained."""
+        return self._read("trained", "B", int(self.starts[row]), int(self.starts[row + 1])).tobytes()
+
+    def place(self, row: int) -> str:
+        """Where the row stands in its file."""
+        starts = self.column("place_starts")
+        raw = os.pread(self._files["places"], int(starts[row + 1] - starts[row]), int(starts[row]))
+        return raw.decode("utf-8")
+
+    def _read(self, name: str, code: str, begin: int, end: int) -> array[int]:
+        values: array[int] = array(code)
+        size = values.itemsize
+        values.frombytes(os.pread(self._files[name], (end - begin) * size, begin * size))
+        return values
+
+
+class StoredTokens:
+    """Some rows of a store in an order of their own: one side of the split.
+
+    Args:
+        order: int64, the rows' numbers in the store.
+    """
+
+    def __init__(self, store: TokenStore, order: Indices) -> None:
+        self.store = store
+        self.order = order
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, index: int) -> dict[str, list[int]]:
+        if index < 0 or index >= len(self):
+            raise IndexError(index)
+        row = int(self.order[index])
+        ids = self.store.ids(row).tolist()
+        trained = self.store.trained(row)
+        return {"input_ids": ids, "labels": [i if learn else IGNORED for i, learn in zip(ids, trained, strict=True)]}
+
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens per row."""
+        starts = self.store.starts
+        lengths: list[int] = (starts[self.order + 1] - starts[self.order]).tolist()
+        return lengths
+
+    @property
+    def tokens(self) -> int:
+        """All tokens."""
+        starts = self.store.starts
+        return int((starts[self.order + 1] - starts[self.order]).sum())
+
+    @property
+    def trained_tokens(self) -> int:
+        """Tokens that count in the loss."""
+        return int(self.store.column("trained")[self.order].sum())
+
+    def flagged(self, flag: int) -> int:
+        """How many rows are `CUT` or `ENDED`."""
+        return int((self.store.column("flags")[self.order] & flag != 0).sum())
+
+    def content(self) -> bytes:
+        """The rows' hashes in their order, for a hash of all."""
+        raw: bytes = self.store.column("hashes")[self.order].tobytes()
+        return raw
+
+    def answers(self, names: Sequence[str]) -> Answers:
+        """Where the answers of labelled rows begin, and their labels."""
+        chosen = Answers(names)
+        chosen.starts.extend(self.store.column("answers")[self.order].tolist())
+        chosen.labels.extend(self.store.column("labels")[self.order].tolist())
+        return chosen
