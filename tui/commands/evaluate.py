@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from llmtui.core import words
-from llmtui.core.errors import DataError, LlmtuiError, MachineError, RefusedError, RunFailedError, UsageError
+from llmtui.core.errors import DataError, MachineError, RefusedError, RunFailedError, UsageError
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.label_words import label_cells
 from llmtui.tui.commands.options import Json, Run, the_run
@@ -22,6 +22,7 @@ from llmtui.tui.commands.output import columns, plain, say, say_json
 
 _SHOW_SECONDS: Final = 0.25
 _KINDS: Final = {kind.kind: kind for kind in (UsageError, DataError, MachineError, RefusedError)}
+_BY_CODE: Final = {kind.exit_code: kind for kind in (RefusedError, MachineError, DataError)}
 
 
 def evaluate(
@@ -72,7 +73,7 @@ def _score(command: list[str], directory: RunDirectory, quiet: bool) -> dict[str
                              hint="try it on a machine with more memory")  # fmt: skip
     if "error" in answer:
         wrong = answer["error"]
-        kind = _KINDS.get(wrong["kind"], RunFailedError)
+        kind = _KINDS.get(wrong["kind"]) or _BY_CODE.get(answer["exit_code"], RunFailedError)
         raise kind(wrong["message"], place=wrong["place"], hint=wrong["hint"])
     return answer
 
@@ -109,7 +110,8 @@ class Progress:
         if not self._over:
             say(f"{stage} …", error=True)
             return
-        text = plain(f"{stage} {words.count(done)} of {words.count(total)}" if total else f"{stage} …").replace("\n", " ")
+        text = plain(f"{stage} {words.count(done)} of {words.count(total)}" if total else f"{stage} …")
+        text = text.replace("\n", " ")
         sys.stderr.write("\r" + text + " " * (self._width - len(text)))
         sys.stderr.flush()
         self._width = len(text)
@@ -153,8 +155,9 @@ def _table(answer: dict[str, Any]) -> str:
         for name, (_, count) in cells[-1].items():
             rows.append([f"  {name} ({count} rows)", *(by[name][0] for by in cells)])
     names = ["base", "tuned"] if base is not None else ["tuned"]
-    lines = [head + (f", dropped: {dropped}" if dropped else ""), columns(["", *names], rows, right=(1, 2)[: len(both)])]
-    return "\n".join([*lines, *(f"note: {note}" for note in answer["notes"] if note)])
+    table = columns(["", *names], rows, right=range(1, 1 + len(both)))
+    head += f", dropped: {dropped}" if dropped else ""
+    return "\n".join([head, table, *(f"note: {note}" for note in answer["notes"] if note)])
 
 
 def add(app: typer.Typer) -> None:

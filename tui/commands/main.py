@@ -64,7 +64,9 @@ def _root(
         raise typer.Exit(run_app(home()))
 
 
-for module in (run, ls, show, status, attach, logs, stop, checkpoint, resume, rm, export, evaluate, forecast, merge, gpus, wait):
+for module in (
+    run, ls, show, status, attach, logs, stop, checkpoint, resume, rm, export, evaluate, forecast, merge, gpus, wait,
+):  # fmt: skip
     module.add(app)
 presets.add(app)
 

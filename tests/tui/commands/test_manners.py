@@ -15,7 +15,7 @@ from tests.core.runs.whole_run import make_run
 from tests.tui.commands.command import llmtui
 
 BUILT = {
-    "run", "ls", "show", "status", "attach", "logs", "stop", "checkpoint", "resume", "rm", "export", "forecast",
+    "run", "ls", "show", "status", "attach", "logs", "stop", "checkpoint", "resume", "rm", "export", "forecast", "evaluate",
     "merge", "gpus", "wait", "presets",
 }  # fmt: skip
 
