@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from llmtui.core.data.labels import Labels
 from llmtui.core.data.parsing import parse_file
 from llmtui.core.data.rows import column_of
 from llmtui.core.data.sources import is_local, local_files
@@ -22,21 +23,36 @@ def check_dataset(preset: Preset, base_folder: Path) -> None:
         DataError: with place and cure.
     """
     dataset = preset.dataset
-    name = dataset.name_or_path
-    if name is None or not is_local(name, base_folder):
+    if dataset.val is not None and is_local(dataset.val, base_folder):
+        try:
+            _rows(dataset.val, preset, base_folder)
+        except DataError as error:
+            place = "dataset.val" if error.place in ("", dataset.val) else error.place
+            raise DataError(error.message, place=place, hint=error.hint) from None
+    if dataset.name_or_path is None or not is_local(dataset.name_or_path, base_folder):
         return
+    rows = _rows(dataset.name_or_path, preset, base_folder)
+    if rows is not None:
+        split_sizes(min(rows, dataset.limit or rows), float(dataset.val_size))
+
+
+def _rows(name: str, preset: Preset, base_folder: Path) -> int | None:
+    """How many rows there are, their columns checked; None for what is too large to look at before the start."""
     files = local_files(name, base_folder)
     if sum(path.stat().st_size for path in files) > _READ_WHOLE_BYTES:
-        return  # too large to look at before the start; the worker names what it finds
-    rows = 0
+        return None
+    dataset, rows = preset.dataset, 0
     for path in files:
         records, _ = parse_file(path)
         names: dict[str, None] = {}
         for record in records[:1000]:
             names.update(dict.fromkeys(record.fields))
         try:
-            column_of(names, dataset.columns)
+            if dataset.label is not None:
+                Labels(dataset.label).found(names, dataset.columns)
+            else:
+                column_of(names, dataset.columns)
         except DataError as error:
             raise DataError(error.message, place=path.name, hint=error.hint) from None
         rows += len(records)
-    split_sizes(min(rows, dataset.limit or rows), float(dataset.val_size))
+    return rows

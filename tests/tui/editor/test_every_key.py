@@ -44,8 +44,11 @@ VALUES: Final = {
     "sweep.splits": "[{a: b}]",
 }
 
-# Contradicts another key of its section, and is edited by itself.
-ALONE: Final = ("dataset.val",)
+# What contradicts another key is edited by itself, in a preset of which this part is another one.
+ALONE: Final = {
+    "dataset.val": ("  val_size: 100          # rows\n", ""),
+    "generation.system": ("lora:\n", "  template: chat\nlora:\n"),
+}
 
 SECTIONS: Final = tuple(dict.fromkeys(leaf.section for leaf in walk_leaves()))
 
@@ -120,14 +123,15 @@ async def test_every_key_of_a_section_is_reached_edited_saved_and_found(section:
 @pytest.mark.parametrize("key", ALONE)
 async def test_a_key_that_contradicts_another_is_edited_by_itself(key: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
-    app = app_on(BASE.replace("  val_size: 100          # rows\n", ""), path)
+    app = app_on(BASE.replace(*ALONE[key]), path)
     async with app.run_test(size=(80, 24)) as pilot:
         burst(app, "slash", f"={key}", "enter")
         await until(pilot, partial(stands_on, app, key))
         change(app, next(leaf for leaf in walk_leaves() if leaf.key == key))
         burst(app, "w")
         await until(pilot, lambda: app.saved)
-    assert value_of(parse_preset(path.read_text(encoding="utf-8"), path), key) == VALUES[key]
+    leaf = next(leaf for leaf in walk_leaves() if leaf.key == key)
+    assert value_of(parse_preset(path.read_text(encoding="utf-8"), path), key) == another_value(leaf)
 
 
 async def test_all_keys_are_passed_by_going_down_and_by_going_up(tmp_path: Path) -> None:
