@@ -12,6 +12,7 @@ from llmtui.core.data.sources import is_local, local_files
 from llmtui.core.data.split import split_sizes
 from llmtui.core.errors import DataError
 from llmtui.core.preset import Preset
+from llmtui.core.preset.paths import is_split_name
 
 _READ_WHOLE_BYTES: Final = 32 << 20
 
@@ -23,12 +24,12 @@ def check_dataset(preset: Preset, base_folder: Path) -> None:
         DataError: with place and cure.
     """
     dataset = preset.dataset
-    if dataset.val is not None and is_local(dataset.val, base_folder):
+    if dataset.val is not None and not is_split_name(dataset.val):
         try:
             _rows(dataset.val, preset, base_folder)
         except DataError as error:
-            place = "dataset.val" if error.place in ("", dataset.val) else error.place
-            raise DataError(error.message, place=place, hint=error.hint) from None
+            hint = error.hint.replace("dataset.name_or_path", "dataset.val")
+            raise DataError(error.message, place=error.place, hint=hint) from None
     if dataset.name_or_path is None or not is_local(dataset.name_or_path, base_folder):
         return
     rows = _rows(dataset.name_or_path, preset, base_folder)

@@ -13,13 +13,14 @@ from llmtui.core.data.content import content_hash
 from llmtui.core.data.labels import Labels
 from llmtui.core.data.parsing import Record
 from llmtui.core.data.rows import Example, to_examples
-from llmtui.core.data.sources import is_local, read_records
+from llmtui.core.data.sources import read_records
 from llmtui.core.data.split import split_rows, without_copies
 from llmtui.core.data.templates import renderer
 from llmtui.core.data.tokenizer_notes import tokenizer_notes
 from llmtui.core.data.tokens import IGNORED, Counts, TokenSet, encode_batch, finish_rows, special_tokens
 from llmtui.core.errors import DataError
 from llmtui.core.preset import Preset
+from llmtui.core.preset.paths import is_split_name
 
 _BATCH: Final = 1000
 Progress = Callable[[str, int, int | None], None]
@@ -78,10 +79,7 @@ def prepare(
     if val_set is not None and not len(val_set):
         notes.append("no validation row is left after dropping, so nothing is evaluated")
         val_set = answers = None
-    if counts.cut:
-        notes.append(f"{counts.cut} rows are cut at {dataset.max_length} tokens; a cut row has no end token")
-    if counts.split:
-        notes.append(f"{counts.split} rows are split at {dataset.max_length} tokens; only their last pieces end")
+    notes += counts.sentences(dataset.max_length)
     notes += tokenizer_notes(dataset.template, tokenizer, base_folder)
     data_hash = _hash(train_set, val_set)
     return Prepared(
@@ -134,9 +132,9 @@ def _sides(
 
 def _val_records(val: str, preset: Preset, base_folder: Path) -> tuple[list[Record], list[str]]:
     dataset = preset.dataset
-    if "/" in val or is_local(val, base_folder):
-        return read_records(val, base_folder, None, "train")
-    return read_records(dataset.name_or_path or "", base_folder, dataset.config, val)
+    if is_split_name(val):
+        return read_records(dataset.name_or_path or "", base_folder, dataset.config, val)
+    return read_records(val, base_folder, None, "train")
 
 
 def _shuffled(rows: int, seed: int) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from llmtui.core.errors import Problem
 from llmtui.core.preset.leaves import value_at
-from llmtui.core.preset.paths import looks_like_path
+from llmtui.core.preset.paths import is_split_name, looks_like_path
 from llmtui.core.preset.schema import CHAT_TEMPLATES, TEMPLATES, Preset
 from llmtui.core.preset.wording import shown
 
@@ -75,8 +75,7 @@ _RELATIONS: Final = (
     Relation("dataset.val_size", ("dataset.val",), lambda p: p.dataset.val is not None and p.dataset.val_size > 0,
              "holds rows out, and dataset.val names other validation rows", "keep one of them"),
     Relation("dataset.val", ("dataset.name_or_path",), lambda p: p.dataset.val is not None
-             and not (looks_like_path(p.dataset.val) or "/" in p.dataset.val)
-             and looks_like_path(p.dataset.name_or_path or ""),
+             and is_split_name(p.dataset.val) and looks_like_path(p.dataset.name_or_path or ""),
              "is the name of a split, and the data is a file or folder", "name a file such as val.jsonl or ./val"),
     Relation("dataset.clean.max_length", ("dataset.clean.min_length",),
              lambda p: 0 < (p.dataset.clean.max_length or 0) < (p.dataset.clean.min_length or 0),
