@@ -108,7 +108,7 @@ def merge_run(directory: RunDirectory, out: Path) -> dict[str, Any]:
         UsageError: the run has no adapter.
         RefusedError: `out` exists.
     """
-    from llmtui.core.worker.cached import write_folder
+    from llmtui.core.cached import write_folder
     from llmtui.core.worker.locate import locate
 
     out = out.expanduser().absolute()

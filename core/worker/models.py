@@ -10,10 +10,11 @@ from typing import Any
 import torch
 import xxhash
 
+from llmtui.core.cached import cached_folder
 from llmtui.core.errors import LlmtuiError, MachineError
 from llmtui.core.preset import Preset
 from llmtui.core.worker.arguments import load_arguments, quantization_config
-from llmtui.core.worker.cached import cached_folder, keep_model
+from llmtui.core.worker.cached import keep_model
 from llmtui.core.worker.downloading import download, downloaded
 from llmtui.core.worker.failures import hub_error
 from llmtui.core.worker.gguf import converted
@@ -91,7 +92,7 @@ def _initialised_base(location: Location, preset: Preset, kept: Path) -> Locatio
     """An adapter on random weights is worth nothing without them: keep such a base in the run directory."""
     if preset.lora is None:
         return location
-    from llmtui.core.worker.cached import write_folder
+    from llmtui.core.cached import write_folder
 
     def make(folder: Path) -> None:
         _initialise(location, preset, {"dtype": torch.float32}).save_pretrained(folder)
