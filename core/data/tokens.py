@@ -74,15 +74,28 @@ class SpecialTokens:
 
 @dataclass
 class Counts:
-    """What happened to rows while tokenising: `cut` and `split` count rows, `dropped` rows or pieces by reason."""
+    """What happened to rows while tokenising: `cut`, `split` and `ends_inside` (the data writes the end token in the
+    middle of a text) count rows, `dropped` rows or pieces by reason.
+    """
 
     cut: int = 0
     split: int = 0
+    ends_inside: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
 
     def drop(self, reason: str) -> None:
         """Count one dropped row."""
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
+
+    def sentences(self, max_length: int) -> list[str]:
+        """What is worth saying about it, besides what is dropped."""
+        said = {
+            f"{self.cut} rows are cut at {max_length} tokens; a cut row has no end token": self.cut,
+            f"{self.split} rows are split at {max_length} tokens; only their last pieces end": self.split,
+            f"{self.ends_inside} rows have the end token inside their text; a model learns to stop there":
+                self.ends_inside,
+        }  # fmt: skip
+        return [sentence for sentence, count in said.items() if count]
 
 
 class Piece(NamedTuple):
@@ -229,6 +242,7 @@ def finish_rows(
         counts: what is cut, split and dropped is added to it.
     """
     ids, trained = with_special_tokens(ids, trained, item, special)
+    counts.ends_inside += item.append_eos and special.end in ids[len(special.begin) : -1]
     if len(ids) <= max_length:
         pieces = [Piece(ids, trained, _ends(ids, special))]
     elif on_long == "drop":

@@ -98,6 +98,15 @@ def test_a_tokenizer_whose_begin_is_its_end_begins_with_nothing(bpe: Any) -> Non
     assert row(tokenizer, "hi").ids.count(tokenizer.eos_token_id) == 1
 
 
+def test_an_end_token_that_the_data_writes_inside_a_text_is_counted(bpe: Any) -> None:
+    counts = Counts()
+    for text in ("fine", "fine</s>", "not</s>so fine", "</s>nor this"):
+        item = Rendered(text, ((0, len(text)),), append_eos=True)
+        finish_rows(*encode_batch(bpe, [item], True)[0], item, special_tokens(bpe), 100, "cut", counts)
+    assert counts.ends_inside == 2
+    assert counts.sentences(100) == ["2 rows have the end token inside their text; a model learns to stop there"]
+
+
 def test_a_tokenizer_without_an_end_token_says_so(bpe: Any) -> None:
     tokenizer = copy.deepcopy(bpe)
     tokenizer.eos_token = None
