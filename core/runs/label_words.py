@@ -19,14 +19,21 @@ def exact_match_words(exact_match: float | None, by_label: Mapping[str, ev.Label
     """
     if exact_match is None:
         return ""
-    parts = [f"{name} {share} of {rows}" for name, share, rows in label_cells(by_label)]
+    parts = [f"{name} {right} of {rows}" for name, right, rows in label_cells(by_label)]
     if len(parts) > _SHOWN:
         parts = [*parts[:_SHOWN], f"and {len(parts) - _SHOWN} labels more"]
     each = f" ({', '.join(parts)})" if parts else ""
-    return f"exact match {words.percent(exact_match, 1)}{each}"
+    return f"exact match {share(exact_match)}{each}"
+
+
+def share(value: float | None) -> str:
+    """`93.2 %`; never 100 before it is whole."""
+    if value is None:
+        return words.UNKNOWN
+    return f"{100 * value if value == 1 else min(99.9, 100 * value):.1f} %"
 
 
 def label_cells(by_label: Mapping[str, ev.LabelScore | Mapping[str, Any]]) -> list[tuple[str, str, str]]:
     """For each label: its name, the share of its rows answered exactly, and how many rows it has."""
     scores = {name: ev.label_score(score) for name, score in by_label.items()}
-    return [(name, words.percent(s.exact_match, 1), words.count(s.rows)) for name, s in scores.items()]
+    return [(name, share(s.exact_match), words.count(s.rows)) for name, s in scores.items()]

@@ -186,7 +186,7 @@ class RunEvaluation:
 def evaluation_preset(preset: Preset, data: Path) -> Preset:
     """The run's preset with all rows of a file in the place of its data. Texts are cleaned as in training; no row is
     dropped for its length or for being there twice."""
-    changes = {
+    changes: dict[str, Any] = {
         "name_or_path": str(data), "sources": [], "config": None, "split": "train", "limit": None, "shuffle": False,
         "val": None, "val_size": 0, "clean": CleanSection(**preset.dataset.clean.model_dump() | _DROPPING),
     }  # fmt: skip

@@ -14,15 +14,17 @@ from typing import Annotated, Any, Final
 import typer
 
 from llmtui.core import words
-from llmtui.core.errors import DataError, MachineError, RefusedError, RunFailedError, UsageError
+from llmtui.core.errors import DataError, LlmtuiError, MachineError, RefusedError, RunFailedError, UsageError
 from llmtui.core.runs.directory import RunDirectory
-from llmtui.core.runs.label_words import label_cells
+from llmtui.core.runs.label_words import label_cells, share
 from llmtui.tui.commands.options import Json, Run, the_run
 from llmtui.tui.commands.output import columns, plain, say, say_json
 
 _SHOW_SECONDS: Final = 0.25
-_KINDS: Final = {kind.kind: kind for kind in (UsageError, DataError, MachineError, RefusedError)}
-_BY_CODE: Final = {kind.exit_code: kind for kind in (RefusedError, MachineError, DataError)}
+_KINDS: Final[dict[str, type[LlmtuiError]]] = {
+    kind.kind: kind for kind in (UsageError, DataError, MachineError, RefusedError)
+}
+_BY_CODE: Final[dict[int, type[LlmtuiError]]] = {2: DataError, 3: MachineError, 5: RefusedError}
 
 
 def evaluate(
@@ -147,11 +149,11 @@ def _table(answer: dict[str, Any]) -> str:
     rows = [
         ["loss", *(words.number(score["loss"]) for score in both)],
         ["perplexity", *(words.number(score["perplexity"]) for score in both)],
-        ["token accuracy", *(words.percent(score["accuracy"], 1) for score in both)],
+        ["token accuracy", *(share(score["accuracy"]) for score in both)],
     ]
     if tuned["exact_match"] is not None:
-        rows.append(["exact match", *(words.percent(score["exact_match"], 1) for score in both)])
-        cells = [{name: (share, count) for name, share, count in label_cells(score["by_label"])} for score in both]
+        rows.append(["exact match", *(share(score["exact_match"]) for score in both)])
+        cells = [{name: (right, count) for name, right, count in label_cells(score["by_label"])} for score in both]
         for name, (_, count) in cells[-1].items():
             rows.append([f"  {name} ({count} rows)", *(by[name][0] for by in cells)])
     names = ["base", "tuned"] if base is not None else ["tuned"]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from llmtui.core import words
 from llmtui.core.runs import events as ev
-from llmtui.core.runs.label_words import label_cells
+from llmtui.core.runs.label_words import label_cells, share
 from llmtui.core.runs.state import RunState
 from llmtui.tui import keys
 from llmtui.tui.widgets.list_pane import Column, ListPane, Row
@@ -140,11 +140,10 @@ class SamplesPane(TextPane):
     def _label_lines(self) -> list[Piece]:
         if self._labels is None:
             return []
-        share = words.percent(self._labels.exact_match, 1)
-        lines: list[Piece] = [(f"labels answered exactly at step {self._labels.step:,}: {share}", "strong")]
-        return lines + [
-            (f"{share} of {rows}  {name}", "text") for name, share, rows in label_cells(self._labels.by_label)
-        ]
+        whole = share(self._labels.exact_match)
+        lines: list[Piece] = [(f"labels answered exactly at step {self._labels.step:,}: {whole}", "strong")]
+        cells = label_cells(self._labels.by_label)
+        return lines + [(f"{right} of {rows}  {name}", "text") for name, right, rows in cells]
 
     def _lines(self, index: int) -> list[Piece]:
         answers = sorted((s for s in self._samples if s.index == index), key=lambda sample: sample.step)
