@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from llmtui.core.data.chat_templates import named_chat_template, use_chat_template
 from llmtui.core.data.prompts import prompt_text
@@ -121,6 +123,47 @@ def test_a_prompt_is_what_transformers_makes_of_it(bpe: Any, template: str) -> N
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
     theirs = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     assert prompt_text("chat", tokenizer, "Why?", "Be brief.") == theirs
+
+
+_SAID = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n </s>[]| 日"), min_size=1, max_size=12
+)
+
+
+@pytest.mark.parametrize(
+    ("plain", "marked"),
+    [
+        (
+            TRIMS,
+            "{{ bos_token }}{% for m in messages %}[{{ m.role }}]{% if m.role == 'assistant' %}{% generation %}"
+            "{{ m.content | trim }}</s>{% endgeneration %}{% else %}{{ m.content | trim }}</s>{% endif %}{% endfor %}",
+        ),
+        (
+            "{% for m in messages %}{{ m.role }}: {{ m.content }}</s>\n{% endfor %}"
+            "{% if add_generation_prompt %}assistant: {% endif %}",
+            "{% for m in messages %}{{ m.role }}: {% if m.role == 'assistant' %}{% generation %}{{ m.content }}</s>"
+            "{% endgeneration %}{{ '\n' }}{% else %}{{ m.content }}</s>\n{% endif %}{% endfor %}",
+        ),
+    ],
+)
+def test_the_mask_is_transformers_own_for_a_template_that_marks_its_answers(bpe: Any, plain: str, marked: str) -> None:
+    """An independent reading: transformers follows `{% generation %}` blocks, we get the template without them."""
+    ours, theirs = with_template(bpe, plain), with_template(bpe, marked)
+    render = renderer("chat", ours)
+
+    @settings(max_examples=60, deadline=None, derandomize=True)
+    @given(st.lists(_SAID.filter(str.strip), min_size=2, max_size=6).filter(lambda said: len(said) % 2 == 0))
+    def same(said: list[str]) -> None:
+        said = [text.replace("</s>", "") or "x" for text in said]
+        example = talk(*said)
+        item = render(example)
+        ((ids, trained),) = encode_batch(ours, [item], masked=True)
+        messages = [{"role": turn.role, "content": turn.content} for turn in example.turns]
+        oracle = theirs.apply_chat_template(messages, return_dict=True, return_assistant_tokens_mask=True)
+        assert ids == oracle["input_ids"]
+        assert [int(flag) for flag in trained] == oracle["assistant_masks"]
+
+    same()
 
 
 def test_a_template_that_leaves_turns_out_is_refused_for_answers_only(bpe: Any) -> None:
