@@ -258,7 +258,10 @@ async def test_resize_storms_and_a_single_cell(make_app: Make, hold: Callable[..
 
 async def test_labels_are_shown_with_their_exact_match(make_app: Make, home: Path) -> None:
     directory = RunDirectory(home / "runs" / DEMO)
-    by_label = {"neg[/red]": ev.LabelScore(rows=30, exact_match=0.9), "肯定\x1b": ev.LabelScore(rows=10, exact_match=0.5)}
+    by_label = {
+        "neg[/red]": ev.LabelScore(rows=30, exact_match=0.9),
+        "肯定\x1b": ev.LabelScore(rows=10, exact_match=0.5),
+    }
     with EventWriter(directory.events) as events:
         events.write(ev.Eval(step=240, loss=1.25, exact_match=0.8, by_label=by_label))
     app = make_app(DEMO)

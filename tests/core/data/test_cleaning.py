@@ -32,7 +32,11 @@ def test_nothing_is_changed_unless_asked(instruction: str, output: str) -> None:
     [
         (CleanSection(nfkc=True), "ﾊﾝｶｸ ＡＢＣ １２ ﬁ ㍿ が", "ハンカク ABC 12 fi 株式会社 が"),
         (CleanSection(lower=True), "ÀÉ ΑΣ ПРИВЕТ", "àé ας привет"),
-        (CleanSection(control_characters=True), "a\x00b\x1b[31m\x7f\x85c\td\r\ne👨\u200d👩", "ab[31mc\td\r\ne👨\u200d👩"),
+        (
+            CleanSection(control_characters=True),
+            "a\x00b\x1b[31m\x7f\x85c\td\r\ne👨\u200d👩",
+            "ab[31mc\td\r\ne👨\u200d👩",
+        ),
         (CleanSection(symbols="■★^-]"), "■a^b-c]★[", "abc["),
         (CleanSection(nfkc=True, symbols="!"), "すごい！", "すごい"),
         (CleanSection(nfkc=True, lower=True), "ＡＢ", "ab"),

@@ -45,7 +45,7 @@ def test_what_is_no_label_is_an_error_with_its_rows() -> None:
     with pytest.raises(DataError) as caught:
         named(["2", "0", "", None, Written("NaN"), "3", "4", "5", "6", "7", ["x"]], ["neg", "pos"])
     unknown, missing, shape = caught.value.message.split("\n")
-    assert unknown.startswith('"label" has a label that dataset.label.names does not know (a.csv:2: \'2\'; a.csv:7')
+    assert unknown.startswith("\"label\" has a label that dataset.label.names does not know (a.csv:2: '2'; a.csv:7")
     assert unknown.endswith("and 1 more)")
     assert missing == '"label" has no label (a.csv:4; a.csv:5; a.csv:6)'
     assert "a.csv:12" in shape
