@@ -87,7 +87,7 @@ class RunDirectory:
 
     def last_attempt(self) -> int:
         """The number of the newest attempt, 0 when none was started."""
-        numbers = [int(p.stem) for p in self.attempts.glob("*.yaml") if p.stem.isdigit()]
+        numbers = [int(p.stem) for p in self.attempts.glob("[0-9]*.yaml") if p.stem.isdecimal()]
         return max(numbers, default=0)
 
 

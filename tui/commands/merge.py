@@ -32,7 +32,7 @@ def merge(
         raise RefusedError("the folder exists already", place=str(out), hint="name a new one")
     if not as_json:
         say(f"merging {directory.id}: its base is loaded unquantised …", error=True)
-    command = [sys.executable, "-m", "llmtui.core.worker.merge", str(directory.path), str(out)]
+    command = [sys.executable, "-P", "-m", "llmtui.core.worker.merge", str(directory.path), str(out)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     except KeyboardInterrupt:

@@ -9,11 +9,12 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final, TextIO
 
 import typer
 
-from llmtui.core.errors import LlmtuiError
+from llmtui.core.errors import LlmtuiError, MachineError
 from llmtui.core.text import safe_text
 
 _ASCII: Final = str.maketrans({
@@ -82,6 +83,19 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
     return "\n".join(lines)
 
 
+def say_system_error(error: OSError, as_json: bool) -> int:
+    """What the system refused (a read-only or full disk, a folder where a file should be); the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, typer.Exit):
+            _write(stream, "")  # should it be the stream itself that is full, nothing of it is tried again
+    place = "" if error.filename is None else os.fsdecode(error.filename)
+    reason = error.strerror or str(error) or type(error).__name__
+    told = MachineError(reason, place=place, hint="check the disk, and who may read and write there")
+    with suppress(OSError, typer.Exit):
+        say_error(told, as_json)
+    return told.exit_code
+
+
 def _write(stream: TextIO | None, text: str) -> None:
     """Write at once. When nobody reads any more (`| head`), the command ends without a word: a run goes on."""
     if stream is None:
@@ -89,8 +103,10 @@ def _write(stream: TextIO | None, text: str) -> None:
     try:
         stream.write(text)
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         sink = os.open(os.devnull, os.O_WRONLY)  # what is still buffered, and the interpreter's own last flush
         os.dup2(sink, stream.fileno())
         os.close(sink)
+        if not isinstance(error, BrokenPipeError):
+            raise
         raise typer.Exit(0) from None
