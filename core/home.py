@@ -55,6 +55,6 @@ def _made(path: Path, otherwise: str) -> Path:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise MachineError(f"{otherwise}: {error.strerror}", place=str(path),
-                           hint="set LLMTUI_HOME to a folder on a local disk that you may write") from error  # fmt: skip
+        cure = "set LLMTUI_HOME to a folder on a local disk that you may write"
+        raise MachineError(f"{otherwise}: {error.strerror}", place=str(path), hint=cure) from error
     return path

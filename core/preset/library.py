@@ -15,6 +15,7 @@ from llmtui.core.preset.editing import set_value
 from llmtui.core.preset.leaves import value_at, walk_leaves
 from llmtui.core.preset.paths import PATH_KEYS, absolute_at
 from llmtui.core.preset.reading import LoadedPreset, parse_preset
+from llmtui.core.text import safe_text
 
 Origin = Literal["user", "project", "bundled"]
 _MAX_BYTES: Final = 1 << 20
@@ -125,7 +126,8 @@ def preset_path(name: str) -> Path:
     Raises:
         UsageError: the name cannot be a file's.
     """
-    if not name or name.startswith((".", "-")) or any(c in name for c in "/\\\0\n\r@:") or len(name.encode()) > 80:
+    odd = name != safe_text(name).strip() or name.startswith((".", "-")) or any(c in name for c in "/\\@:")
+    if odd or not name or len(name.encode()) > 80:
         raise UsageError(f"a preset cannot be named {name!r}", hint="use letters, digits, '.', '_' and '-'")
     return user_presets_folder() / f"{name.removesuffix('.yaml')}.yaml"
 

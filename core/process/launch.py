@@ -145,7 +145,7 @@ def resume_run(directory: RunDirectory) -> RunState:
     if state.alive and state.final:  # only its summary is still being written
         state = wait_until_ended(directory, _CLOSING_LIMIT)
     check_resumable(directory, state)
-    preset = parse_preset(directory.preset.read_text("utf-8"), directory.preset).preset
+    preset = parse_preset(directory.preset_text(), directory.preset).preset
     check_disk(preset, directory.path)
     check_cards(preset)
     spawn_supervisor(directory)
@@ -181,7 +181,7 @@ def fork_run(
         LlmtuiError: what `check_start` refuses, the checkpoint cannot be copied, or the supervisor does not start.
     """
     checkpoint, step = checkpoint_to_fork(directory, from_step)
-    loaded = parse_preset(directory.preset.read_text("utf-8"), directory.preset, sets)
+    loaded = parse_preset(directory.preset_text(), directory.preset, sets)
     check_start(loaded)
     loaded = _pin_run(loaded)
     info = directory.info()

@@ -81,6 +81,19 @@ class RunDirectory:
         except (OSError, msgspec.DecodeError) as error:
             raise DataError("run.json is missing or damaged", place=self.id, hint=f"look into {self.path}") from error
 
+    def preset_text(self) -> str:
+        """What `preset.yaml` says.
+
+        Raises:
+            DataError: it is missing or damaged.
+        """
+        try:
+            return self.preset.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(
+                "preset.yaml is missing or damaged", place=self.id, hint=f"look into {self.path}"
+            ) from error
+
     def attempt_file(self, number: int) -> Path:
         """`attempts/N.yaml`."""
         return self.attempts / f"{number}.yaml"

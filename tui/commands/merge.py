@@ -26,7 +26,7 @@ def merge(
 
     The merged model is checked to give the same tokens as base and adapter.
     """
-    directory, _ = the_run(run, as_json)
+    directory = the_run(run, as_json)
     out = out.expanduser().absolute()
     if out.exists():
         raise RefusedError("the folder exists already", place=str(out), hint="name a new one")

@@ -23,6 +23,10 @@ _ASCII: Final = str.maketrans({
 })  # fmt: skip
 
 
+class _OutputLost(OSError):
+    """stdout or stderr cannot be written: a full disk behind a redirection, a terminal that has gone."""
+
+
 def plain(text: str) -> str:
     """Text that any terminal can show: no control characters, and ASCII where the locale has no UTF-8."""
     clean = safe_text(text, newlines=True)
@@ -52,10 +56,11 @@ def say_json(value: Any, *, line: bool = False) -> None:
 
 def say_error(error: LlmtuiError, as_json: bool) -> None:
     """An error: `{"error": …}` on stdout for programs, its sentence on stderr for people."""
-    if as_json:
-        say_json({"error": error.as_dict()})
-    else:
-        say(str(error), error=True)
+    with suppress(typer.Exit):  # the exit code is the error's, whether or not anybody reads it
+        if as_json:
+            say_json({"error": error.as_dict()})
+        else:
+            say(str(error), error=True)
 
 
 def width(text: str) -> int:
@@ -85,14 +90,20 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
 
 def say_system_error(error: OSError, as_json: bool) -> int:
     """What the system refused (a read-only or full disk, a folder where a file should be); the exit code."""
+    lost = isinstance(error, _OutputLost)
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, typer.Exit):
-            _write(stream, "")  # should it be the stream itself that is full, nothing of it is tried again
-    place = "" if error.filename is None else os.fsdecode(error.filename)
+        try:
+            _write(stream, "")  # what the parser left in it
+        except OSError:
+            lost = True
+        except typer.Exit:
+            continue
     reason = error.strerror or str(error) or type(error).__name__
-    told = MachineError(reason, place=place, hint="check the disk, and who may read and write there")
-    with suppress(OSError, typer.Exit):
-        say_error(told, as_json)
+    place = "" if error.filename is None else os.fsdecode(error.filename)
+    told = MachineError(f"the output cannot be written: {reason}" if lost else reason, place=place,
+                        hint="check the disk, and who may read and write there")  # fmt: skip
+    with suppress(OSError):
+        say_error(told, as_json and not lost)
     return told.exit_code
 
 
@@ -108,5 +119,5 @@ def _write(stream: TextIO | None, text: str) -> None:
         os.dup2(sink, stream.fileno())
         os.close(sink)
         if not isinstance(error, BrokenPipeError):
-            raise
+            raise _OutputLost(*error.args) from error
         raise typer.Exit(0) from None

@@ -26,7 +26,7 @@ def stop(
 
     if now and kill:
         raise UsageError("--now and --kill exclude each other", hint="use one of them")
-    directory, _ = the_run(run, as_json, destructive=True)
+    directory = the_run(run, as_json, destructive=True)
     ask(directory, "kill" if kill else "now" if now else "checkpoint")
     if not as_json:
         say(f"stopping {directory.id} …", error=True)

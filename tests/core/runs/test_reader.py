@@ -22,6 +22,23 @@ def make(runs: Path, name: str = "demo", preset: str = "demo") -> RunDirectory:
     )
 
 
+@pytest.mark.parametrize("reference", ["last@²", "last@٣", "last@-1", "last@1.5", "last@", "last@x"])
+def test_what_is_no_step_is_said(tmp_path: Path, reference: str) -> None:
+    make(tmp_path)
+    with pytest.raises(UsageError, match="is not a step"):
+        find_run(tmp_path, reference)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"x: [", b"- 1", b"", b"attempt: one"])
+def test_a_damaged_attempt_is_named(tmp_path: Path, content: bytes) -> None:
+    directory = make(tmp_path)
+    directory.attempt_file(1).write_bytes(content)
+    (directory.attempts / "².yaml").write_bytes(content)
+    assert directory.last_attempt() == 1
+    with pytest.raises(DataError, match="is missing or damaged"):
+        read_attempt(directory, 1)
+
+
 def test_ids_are_unique_within_a_second(tmp_path: Path) -> None:
     made = [make(tmp_path) for _ in range(5)]
     assert len({d.id for d in made}) == 5
