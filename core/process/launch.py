@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -21,6 +23,7 @@ from llmtui.core.runs.reader import read_state, run_directories
 from llmtui.core.runs.state import RunState
 
 _LEAST_FREE_BYTES: Final = 200 << 20
+_NAMES_LIMIT: Final = 40.0  # seconds: a supervisor says within 30 that it lives
 _CLOSING_LIMIT: Final = 60.0  # seconds for a run that has ended to finish its summary
 
 
@@ -77,15 +80,28 @@ def start_run(loaded: LoadedPreset, *, name: str | None = None, command: Sequenc
     """
     check_start(loaded)
     runs = runs_folder()
-    if name is not None:
-        _refuse_living_namesake(runs, name)
-    loaded = _pin_run(loaded)
-    directory = create_run(
-        runs, resolve(loaded), name=name or loaded.name, preset_name=loaded.name, task=loaded.preset.task,
-        description=loaded.preset.description, command=list(command),
-    )  # fmt: skip
-    spawn_supervisor(directory)
+    with nullcontext() if name is None else _names_guard(runs):  # two at once must not both find the name free
+        if name is not None:
+            _refuse_living_namesake(runs, name)
+        loaded = _pin_run(loaded)
+        directory = create_run(
+            runs, resolve(loaded), name=name or loaded.name, preset_name=loaded.name, task=loaded.preset.task,
+            description=loaded.preset.description, command=list(command),
+        )  # fmt: skip
+        spawn_supervisor(directory)
     return directory
+
+
+def _names_guard(runs: Path) -> locks.Lock:
+    """Held from the look at the living runs' names until the new run lives."""
+    end = time.monotonic() + _NAMES_LIMIT
+    while True:
+        try:
+            return locks.take(runs.with_name("names.lock"))
+        except RefusedError:
+            if time.monotonic() > end:
+                raise RefusedError("another llmtui is starting a run just now", hint="try again in a moment") from None
+            time.sleep(0.05)
 
 
 def _refuse_living_namesake(runs: Path, name: str) -> None:

@@ -7,6 +7,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -174,6 +175,29 @@ def test_a_living_run_keeps_its_name(stand_in: None) -> None:
         launch.start_run(load_preset("demo"), name="small")
     stop(directory)
     ended(directory)
+
+
+def test_of_two_at_once_with_one_name_one_wins(stand_in: None) -> None:
+    started, refused, begin = [], [], threading.Barrier(2)
+
+    def start() -> None:
+        loaded = load_preset("demo", ["gpu_split.gpus=none"])
+        begin.wait()
+        try:
+            started.append(launch.start_run(loaded, name="twin"))
+        except RefusedError as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=start) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for directory in started:
+        stop(directory, "kill")
+        ended(directory)
+    assert len(started) == len(refused) == 1
+    assert 'a run named "twin" is going on' in refused[0]
 
 
 def test_the_last_run_with_a_result_is_meant_by_run(stand_in: None) -> None:

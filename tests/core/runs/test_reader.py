@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from pathlib import Path
 
 import pytest
 
-from llmtui.core.errors import DataError, RefusedError, UsageError
+from llmtui.core.errors import DataError, MachineError, RefusedError, UsageError
+from llmtui.core.files import write_atomically
 from llmtui.core.runs import events as ev
 from llmtui.core.runs import locks, requests
 from llmtui.core.runs.attempt import AttemptGpu, AttemptInfo, read_attempt, write_attempt
@@ -37,6 +40,20 @@ def test_a_damaged_attempt_is_named(tmp_path: Path, content: bytes) -> None:
     assert directory.last_attempt() == 1
     with pytest.raises(DataError, match="is missing or damaged"):
         read_attempt(directory, 1)
+
+
+def test_what_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = make(tmp_path)
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space left") as error:
+        write_atomically(directory.user_file, b"{}")
+    assert error.value.filename == str(directory.user_file)
+    with pytest.raises(MachineError, match="the request cannot be written, so the run goes on: No space left"):
+        requests.send(directory, "stop", 1)
 
 
 def test_ids_are_unique_within_a_second(tmp_path: Path) -> None:
