@@ -1,7 +1,7 @@
 """Keys typed faster than the app works: each waits until the one before it has done its work.
 
 Textual hands a key to the focused widget, from where it climbs to the app before a binding acts. Over a slow line
-several arrive at once, and those behind a key that moves the focus or opens a dialog would still go where the focus was:
+several arrive at once, and those behind a key that moves the focus or opens a dialog would go where the focus was:
 `/demo` would filter nothing and press `d`, `e`, `m` and `o`.
 """
 
@@ -16,7 +16,7 @@ from textual import events
 from textual.app import App
 from textual.message_pump import MessagePump
 
-_LONGEST: Final = 0.5  # seconds; a widget that goes away may take its mark along
+_LONGEST: Final = 3.0  # seconds: should a mark be lost, the keyboard comes back
 
 Typed = events.Key | events.Paste
 
@@ -39,25 +39,32 @@ class TypedAhead:
             await self._send(event)
 
     async def _send(self, event: Typed) -> None:
+        target = self._target()
+        if target is None:  # the app has ended under the keys
+            self._waiting.clear()
+            return
         self._busy = True
         self._turn += 1
-        target = self._app.focused or self._app.screen
         await self._deliver(event)
         asyncio.get_running_loop().call_later(_LONGEST, self._give_up, self._turn)
-        self._climb(target, self._turn)
+        self._climb(target, self._turn, self._acted)
 
-    def _climb(self, node: MessagePump | None, turn: int) -> None:
+    def _target(self) -> MessagePump | None:
+        if not self._app.screen_stack:
+            return None
+        return self._app.focused or self._app.screen
+
+    def _climb(self, node: MessagePump | None, turn: int, at_the_top: Callable[[int], Any]) -> None:
         while node is not None and node is not self._app:
             above = node._parent
-            if node.call_later(self._climb, above, turn):
+            if node.call_later(self._climb, above, turn, at_the_top):
                 return
             node = above
-        self._app.call_later(self._acted, turn)
+        self._app.call_later(at_the_top, turn)
 
     def _acted(self, turn: int) -> None:
-        # What the key did to the focus of a new screen stands in that screen's queue.
-        if not self._app.screen.call_later(self._app.call_later, self._next, turn):
-            self._app.call_later(self._next, turn)
+        # What the key did may have told others (a field that was submitted, a screen that was opened): follow that too.
+        self._climb(self._target(), turn, self._next)
 
     def _give_up(self, turn: int) -> None:
         if turn == self._turn and self._busy:
