@@ -15,6 +15,7 @@ from llmtui.core.home import runs_folder
 from llmtui.core.preset import LoadedPreset, Preset, parse_preset, resolve, resolved_preset, unsupported
 from llmtui.core.process.checking import check_cards, check_model
 from llmtui.core.process.forking import checkpoint_to_fork, discard, take_over
+from llmtui.core.process.interrupting import StartedAnyway, interrupts_held
 from llmtui.core.process.spawning import spawn_supervisor
 from llmtui.core.process.stop import wait_until_ended
 from llmtui.core.runs import locks
@@ -77,6 +78,7 @@ def start_run(loaded: LoadedPreset, *, name: str | None = None, command: Sequenc
     Raises:
         RefusedError: a living run has this name.
         LlmtuiError: what `check_start` refuses, or the supervisor does not start.
+        StartedAnyway: Ctrl-C came too late to change anything.
     """
     check_start(loaded)
     runs = runs_folder()
@@ -84,11 +86,14 @@ def start_run(loaded: LoadedPreset, *, name: str | None = None, command: Sequenc
         if name is not None:
             _refuse_living_namesake(runs, name)
         loaded = _pin_run(loaded)
-        directory = create_run(
-            runs, resolve(loaded), name=name or loaded.name, preset_name=loaded.name, task=loaded.preset.task,
-            description=loaded.preset.description, command=list(command),
-        )  # fmt: skip
-        spawn_supervisor(directory)
+        with interrupts_held() as came:
+            directory = create_run(
+                runs, resolve(loaded), name=name or loaded.name, preset_name=loaded.name, task=loaded.preset.task,
+                description=loaded.preset.description, command=list(command),
+            )  # fmt: skip
+            spawn_supervisor(directory)
+    if came:
+        raise StartedAnyway(directory)
     return directory
 
 
@@ -164,7 +169,10 @@ def resume_run(directory: RunDirectory) -> RunState:
     preset = parse_preset(directory.preset_text(), directory.preset).preset
     check_disk(preset, directory.path)
     check_cards(preset)
-    spawn_supervisor(directory)
+    with interrupts_held() as came:
+        spawn_supervisor(directory)
+    if came:
+        raise StartedAnyway(directory)
     return state
 
 
@@ -201,14 +209,20 @@ def fork_run(
     check_start(loaded)
     loaded = _pin_run(loaded)
     info = directory.info()
-    child = create_run(
-        runs_folder(), resolve(loaded), name=info.name, preset_name=info.preset, task=loaded.preset.task,
-        description=loaded.preset.description, command=list(command), parent=directory.id, parent_step=step,
-    )  # fmt: skip
-    try:
-        take_over(directory, child, checkpoint, step, loaded)
-    except BaseException:
-        discard(child)
-        raise
-    spawn_supervisor(child)
+    with interrupts_held() as came:
+        child = create_run(
+            runs_folder(), resolve(loaded), name=info.name, preset_name=info.preset, task=loaded.preset.task,
+            description=loaded.preset.description, command=list(command), parent=directory.id, parent_step=step,
+        )  # fmt: skip
+        try:
+            take_over(directory, child, checkpoint, step, loaded)
+        except BaseException:
+            discard(child)
+            raise
+        if came:  # a long copy was interrupted: nothing has started yet
+            discard(child)
+            raise KeyboardInterrupt
+        spawn_supervisor(child)
+    if came:
+        raise StartedAnyway(child)
     return child

@@ -45,13 +45,14 @@ def follow(directory: RunDirectory, as_json: bool, *, from_now: bool = False) ->
                 break
             time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
-        return _detached(directory, as_json)
+        return detached(directory, as_json)
     except typer.Exit:  # nobody reads any more, and how the run ends is not known
         return DETACHED
     return _ended(state, directory, as_json)
 
 
-def _detached(directory: RunDirectory, as_json: bool) -> int:
+def detached(directory: RunDirectory, as_json: bool) -> int:
+    """Say that the run goes on without this terminal; the exit code of that."""
     if as_json:
         say_json({"type": "detached", "id": directory.id}, line=True)
     else:

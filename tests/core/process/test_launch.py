@@ -18,6 +18,7 @@ from llmtui.core.errors import DataError, LlmtuiError, MachineError, RefusedErro
 from llmtui.core.home import runs_folder
 from llmtui.core.preset import load_preset
 from llmtui.core.process import launch, spawning
+from llmtui.core.process.interrupting import StartedAnyway
 from llmtui.core.process.stop import stop
 from llmtui.core.runs import locks
 from llmtui.core.runs.directory import RunDirectory
@@ -175,6 +176,36 @@ def test_a_living_run_keeps_its_name(stand_in: None) -> None:
         launch.start_run(load_preset("demo"), name="small")
     stop(directory)
     ended(directory)
+
+
+def test_an_interrupt_while_a_run_starts_is_told_when_it_has(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = launch.spawn_supervisor
+
+    def interrupted(directory: RunDirectory) -> None:
+        signal.raise_signal(signal.SIGINT)
+        real(directory)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(launch, "spawn_supervisor", interrupted)
+    with pytest.raises(StartedAnyway) as told:
+        launch.start_run(load_preset("demo", ["gpu_split.gpus=none"]))
+    directory = told.value.directory
+    assert read_state(directory).liveness.supervisor
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    stop(directory, "kill")
+    ended(directory)
+    with pytest.raises(StartedAnyway):
+        launch.resume_run(directory)
+    stop(directory, "kill")
+    ended(directory)
+
+
+def test_an_interrupt_before_a_run_starts_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "check_start", lambda _: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt) as told:
+        launch.start_run(load_preset("demo", ["gpu_split.gpus=none"]), name="mine")
+    assert not isinstance(told.value, StartedAnyway)
+    assert list(runs_folder().iterdir()) == []
 
 
 def test_of_two_at_once_with_one_name_one_wins(stand_in: None) -> None:
