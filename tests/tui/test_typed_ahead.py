@@ -33,7 +33,9 @@ async def test_places_filters_and_dialogs_in_one_burst(make_app: Make) -> None:
     app = make_app()
     async with app.run_test(size=(120, 24)) as pilot:
         await until(pilot, lambda: "opencalm" in text_of(app), "the list")
-        burst(app, "2", "slash", "=demo fin", "enter", "g", "enter")
+        burst(app, "2", "slash", "=demo fin", "enter")
+        await until(pilot, lambda: app.current_mode == "runs" and listed(app) == [DEMO], "the run's line")
+        burst(app, "k", "g", "enter")
         await until(pilot, lambda: app.current_mode == "run", "the run")
         assert app.run_to_show().id == DEMO  # type: ignore[union-attr]
         burst(app, "question_mark", "escape", "2", "slash", "ctrl+u", "escape", "1", "question_mark")
