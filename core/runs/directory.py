@@ -71,13 +71,14 @@ class RunDirectory:
         return hash(self.path)
 
     def info(self) -> RunInfo:
-        """What `run.json` says.
+        """What `run.json` says; the id is the folder's, also of a copied or renamed one.
 
         Raises:
             DataError: it is missing or damaged.
         """
         try:
-            return msgspec.json.decode(self.info_file.read_bytes(), type=RunInfo)
+            info = msgspec.json.decode(self.info_file.read_bytes(), type=RunInfo)
+            return info if info.id == self.id else msgspec.structs.replace(info, id=self.id)
         except (OSError, msgspec.DecodeError) as error:
             raise DataError("run.json is missing or damaged", place=self.id, hint=f"look into {self.path}") from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -54,6 +55,14 @@ def test_what_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     assert error.value.filename == str(directory.user_file)
     with pytest.raises(MachineError, match="the request cannot be written, so the run goes on: No space left"):
         requests.send(directory, "stop", 1)
+
+
+def test_a_copied_folder_is_a_run_of_its_own_name(tmp_path: Path) -> None:
+    first = make(tmp_path)
+    copy = RunDirectory(tmp_path / "20990101-000000-copy")
+    shutil.copytree(first.path, copy.path)
+    assert [read_state(d).id for d in run_directories(tmp_path)] == [first.id, copy.id]
+    assert find_run(tmp_path, copy.id)[0] == copy
 
 
 def test_ids_are_unique_within_a_second(tmp_path: Path) -> None:
