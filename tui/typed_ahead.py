@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from textual import events
-from textual.app import App
+from textual.app import App, ScreenStackError
 from textual.message_pump import MessagePump
 
 _LONGEST: Final = 3.0  # seconds: should a mark be lost, the keyboard comes back
@@ -39,13 +39,14 @@ class TypedAhead:
             await self._send(event)
 
     async def _send(self, event: Typed) -> None:
-        target = self._target()
-        if target is None:  # the app has ended under the keys
-            self._waiting.clear()
-            return
         self._busy = True
         self._turn += 1
-        await self._deliver(event)
+        target = self._target()
+        try:
+            await self._deliver(event)
+        except ScreenStackError:  # the app has ended under the keys
+            self._waiting.clear()
+            return
         asyncio.get_running_loop().call_later(_LONGEST, self._give_up, self._turn)
         self._climb(target, self._turn, self._acted)
 

@@ -25,7 +25,8 @@ async def test_what_is_typed_behind_the_slash_filters_and_presses_nothing(make_a
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: "opencalm" in text_of(app), "the list")
         burst(app, "slash", "=redoxqDS", "ctrl+u", "=island", "enter")
-        await until(pilot, lambda: [p.endswith("island.yaml") for p in listed(app)] == [True], "the filter")
+        await until(pilot, lambda: not app.screen.query(Input) and len(listed(app)) == 1, "the filter, kept")
+        assert listed(app)[0].endswith("island.yaml")
         assert not isinstance(app.screen, StartDialog) and app.current_mode == "presets"
 
 
