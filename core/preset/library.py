@@ -75,7 +75,9 @@ def find_preset(reference: str) -> Path:
         path = Path(reference).expanduser()
         if not path.is_file():
             near = get_close_matches(
-                path.name, [p.name for p in path.parent.glob("*.y*ml")] if path.parent.is_dir() else [], n=1
+                path.name,
+                [p.name for p in path.parent.glob("*.y*ml") if p.is_file()] if path.parent.is_dir() else [],
+                n=1,
             )
             hint = f"did you mean {path.parent / near[0]}?" if near else "llmtui presets shows what there is"
             raise UsageError(f"there is no preset file {reference}", hint=hint)

@@ -118,6 +118,8 @@ def clean_name(name: str) -> str:
     cleaned = _NAME.sub("-", name).strip("-.")
     while len(cleaned.encode()) > _MAX_NAME:
         cleaned = cleaned[:-1]
+    if cleaned == "last":
+        raise UsageError("last always means the newest run", place="--name", hint="choose another name")
     if not cleaned:
         raise UsageError(
             f"a run's name cannot be {name!r}", place="--name", hint="use letters, digits, '.', '_' and '-'"

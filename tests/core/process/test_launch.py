@@ -169,6 +169,23 @@ def test_a_model_that_is_not_there_is_refused() -> None:
         launch.start_run(load_preset("demo", ["model.name_or_path=./no/such/model"]))
 
 
+@pytest.mark.parametrize(
+    ("name", "said", "cure"),
+    [
+        ("{model}/config.json", "is no folder", "name the folder that it is in"),
+        ("/dev/null", "/dev/null is no folder", "name the folder"),
+        ("https://huggingface.co/cyberagent/open-calm-7b", "is an address", "hub id: cyberagent/open-calm-7b"),
+        ("https://huggingface.co/x/y/tree/main", "is an address", "hub id: x/y"),
+        ("hf://", "is an address", "hub id: owner/model"),
+    ],
+)
+def test_a_model_that_is_no_model_is_named_with_its_cure(name: str, said: str, cure: str) -> None:
+    folder = load_preset("demo").folder / "demo" / "model"
+    with pytest.raises(DataError, match=said) as refused:
+        launch.start_run(load_preset("demo", [f"model.name_or_path={name.format(model=folder)}"]))
+    assert cure in refused.value.hint
+
+
 def test_a_living_run_keeps_its_name(stand_in: None) -> None:
     directory = spawn(new_run(), "until_stop")
     until_step(directory, 1)

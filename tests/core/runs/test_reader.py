@@ -77,7 +77,7 @@ def test_a_run_directory_is_private(tmp_path: Path) -> None:
     assert directory.preset.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/b", "a\\b", "x@3", "", "..", "\n", "a\x00b"])
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/b", "a\\b", "x@3", "", "..", "\n", "a\x00b", "last", "-last-"])
 def test_a_name_is_never_a_path(name: str) -> None:
     with pytest.raises(UsageError):
         clean_name(name)
