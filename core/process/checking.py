@@ -46,7 +46,7 @@ def check_model(preset: Preset, base_folder: Path) -> None:
         raise DataError(f"{name} is an address", place=_PLACE, hint=f"write its hub id: {owner or 'owner/model'}")
     if path.exists():
         raise DataError(f"{path} is no folder", place=_PLACE,
-                        hint="name the folder that it is in, with the model's config.json, or a .gguf file")  # fmt: skip
+                        hint="name the folder that it is in, with its config.json, or a .gguf file")  # fmt: skip
     if looks_like_path(name) or name.count("/") > 1:
         what = "file" if path.suffix.lower() == ".gguf" else "folder"
         raise DataError(f"there is no {what} {path}", place=_PLACE, hint=_near(path))

@@ -21,16 +21,18 @@ class StartedAnyway(KeyboardInterrupt):
 
 @contextmanager
 def interrupts_held() -> Iterator[list[int]]:
-    """Hold Ctrl-C back; what came meanwhile is in the list. Outside of the main thread nothing is held."""
+    """Hold Ctrl-C back; what came meanwhile is in the list. Nothing is held outside of the main thread, nor where it
+    is ignored (`nohup`, `&`)."""
     came: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield came
         return
 
     def note(number: int, _frame: FrameType | None) -> None:
         came.append(number)
 
-    before = signal.signal(signal.SIGINT, note)
+    signal.signal(signal.SIGINT, note)
     try:
         yield came
     finally:

@@ -59,7 +59,7 @@ def locate(name: str, base_folder: Path) -> Location:
         return _of_folder(path)
     if path.exists():
         raise DataError(f"{path} is no folder", place=_PLACE,
-                        hint="name the folder that it is in, with the model's config.json, or a .gguf file")  # fmt: skip
+                        hint="name the folder that it is in, with its config.json, or a .gguf file")  # fmt: skip
     if looks_like_path(name) or name.count("/") > 1:
         raise DataError(f"there is no folder {path}", place=_PLACE, hint=_near(path))
     return Location(name)

@@ -18,7 +18,7 @@ from llmtui.core.errors import DataError, LlmtuiError, MachineError, RefusedErro
 from llmtui.core.home import runs_folder
 from llmtui.core.preset import load_preset
 from llmtui.core.process import launch, spawning
-from llmtui.core.process.interrupting import StartedAnyway
+from llmtui.core.process.interrupting import StartedAnyway, interrupts_held
 from llmtui.core.process.stop import stop
 from llmtui.core.runs import locks
 from llmtui.core.runs.directory import RunDirectory
@@ -215,6 +215,17 @@ def test_an_interrupt_while_a_run_starts_is_told_when_it_has(stand_in: None, mon
         launch.resume_run(directory)
     stop(directory, "kill")
     ended(directory)
+
+
+def test_an_interrupt_that_is_ignored_stays_so() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interrupts_held() as came:
+            signal.raise_signal(signal.SIGINT)
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert came == []
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_before_a_run_starts_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
