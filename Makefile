@@ -17,7 +17,7 @@ demo: $(RUNTIME)
 	$(BIN)/llmtui run demo
 
 test: $(TESTING)
-	$(BIN)/python -m pytest -m "not gpu and not alone" -n 3 --dist worksteal
+	$(BIN)/python -m pytest -m "not gpu and not alone" -n 2 --dist worksteal
 	$(BIN)/python -m pytest -m "alone and not gpu"
 
 check: $(TESTING)
