@@ -17,8 +17,8 @@ demo: $(RUNTIME)
 	$(BIN)/llmtui run demo
 
 test: $(TESTING)
-	# Tests of real terminals and processes have limits in seconds; on a crowded machine one gets two more tries, and is named.
-	$(BIN)/python -m pytest -m "not gpu" --reruns 2 -rR
+	$(BIN)/python -m pytest -m "not gpu and not alone" -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m "alone and not gpu"
 
 check: $(TESTING)
 	$(BIN)/ruff check .

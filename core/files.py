@@ -19,8 +19,10 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
         finally:
             os.close(descriptor)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # a write that fails knows only its descriptor
         raise
     fsync_folder(path.parent)
 

@@ -14,16 +14,7 @@ def home() -> Path:
     Raises:
         MachineError: it cannot be created or written.
     """
-    path = home_path()
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise MachineError(
-            f"the home folder cannot be created: {error.strerror}",
-            place=str(path),
-            hint="set LLMTUI_HOME to a folder on a local disk that you may write",
-        ) from error
-    return path
+    return _made(home_path(), "the home folder cannot be created")
 
 
 def home_path() -> Path:
@@ -57,6 +48,13 @@ def trash_folder() -> Path:
 
 
 def _folder(name: str) -> Path:
-    path = home() / name
-    path.mkdir(mode=0o700, exist_ok=True)
+    return _made(home() / name, "the folder cannot be created")
+
+
+def _made(path: Path, otherwise: str) -> Path:
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        cure = "set LLMTUI_HOME to a folder on a local disk that you may write"
+        raise MachineError(f"{otherwise}: {error.strerror}", place=str(path), hint=cure) from error
     return path

@@ -13,16 +13,18 @@ from llmtui.tui import terminal
 
 terminal.prepare_textual()  # Textual reads its environment when it is imported
 
+from textual import events  # noqa: E402
 from textual.app import App  # noqa: E402
 from textual.screen import Screen  # noqa: E402
 
-from llmtui.core.errors import LlmtuiError, MachineError, PresetError, Problem  # noqa: E402
+from llmtui.core.errors import LlmtuiError, MachineError, PresetError, Problem, UsageError  # noqa: E402
 from llmtui.core.runs.directory import RunDirectory  # noqa: E402
 from llmtui.tui import keys  # noqa: E402
 from llmtui.tui.actions import Actions, PresetDetails  # noqa: E402
 from llmtui.tui.glyphs import terminal_glyphs  # noqa: E402
 from llmtui.tui.reading import Reading  # noqa: E402
 from llmtui.tui.theme import THEME  # noqa: E402
+from llmtui.tui.typed_ahead import TypedAhead  # noqa: E402
 from llmtui.tui.widgets.pane import Drawing  # noqa: E402
 
 if TYPE_CHECKING:
@@ -76,12 +78,20 @@ class LlmtuiApp(App[None], inherit_bindings=False):
         self.actions = actions or Actions()
         self.reading = Reading(self.runs)
         self._open_run = open_run
+        self._typed = TypedAhead(self, super().on_event)
         self._adopt_again = 0.0
         self._asking = False
         self.preset_written: Path | None = None
         """A preset that was just saved: the cursor of the Presets place goes there."""
 
     # --- life
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keys and pastes wait for each other; everything else is Textual's."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            await self._typed.type(event)
+        else:
+            await super().on_event(event)
 
     def on_mount(self) -> None:
         self.reading.start()
@@ -338,7 +348,10 @@ def run_app(home: Path, open_run: str | None = None) -> int:
     if open_run is not None:
         from llmtui.core.runs.reader import find_run
 
-        directory = find_run(home / "runs", open_run)[0]
+        directory, step, _ = find_run(home / "runs", open_run)
+        if step is not None:
+            raise UsageError("the screen opens whole runs, not one checkpoint", place=open_run,
+                             hint=f"write {directory.id}")  # fmt: skip
     app = LlmtuiApp(home, open_run=directory)
     app.run(mouse=False)
     goes_on = terminal.what_goes_on(home / "runs")

@@ -88,7 +88,7 @@ def judge(build: TorchBuild | None, driver: str | None, capabilities: list[tuple
         return f"{built} has no kernels for {oldest[0]} (compute capability {_dot(oldest[1])}): {cure}"
     if newest[1] > wheel.newest:
         return f"{built} has no kernels for {newest[0]} (compute capability {_dot(newest[1])}): {anew}"
-    number = int(driver.split(".")[0]) if driver.split(".")[0].isdigit() else wheel.driver
+    number = int(driver.split(".")[0]) if driver.split(".")[0].isdecimal() else wheel.driver
     if number < wheel.driver:
         old_will_do = build.cuda[0] >= 13 and number >= 525 and newest[1] < (10, 0)
         cure = f"install driver {wheel.driver} or newer" + (f", or {_legacy(build)}" if old_will_do else "")

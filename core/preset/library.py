@@ -15,6 +15,7 @@ from llmtui.core.preset.editing import set_value
 from llmtui.core.preset.leaves import value_at, walk_leaves
 from llmtui.core.preset.paths import PATH_KEYS, absolute_at
 from llmtui.core.preset.reading import LoadedPreset, parse_preset
+from llmtui.core.text import safe_text
 
 Origin = Literal["user", "project", "bundled"]
 _MAX_BYTES: Final = 1 << 20
@@ -74,7 +75,9 @@ def find_preset(reference: str) -> Path:
         path = Path(reference).expanduser()
         if not path.is_file():
             near = get_close_matches(
-                path.name, [p.name for p in path.parent.glob("*.y*ml")] if path.parent.is_dir() else [], n=1
+                path.name,
+                [p.name for p in path.parent.glob("*.y*ml") if p.is_file()] if path.parent.is_dir() else [],
+                n=1,
             )
             hint = f"did you mean {path.parent / near[0]}?" if near else "llmtui presets shows what there is"
             raise UsageError(f"there is no preset file {reference}", hint=hint)
@@ -125,7 +128,8 @@ def preset_path(name: str) -> Path:
     Raises:
         UsageError: the name cannot be a file's.
     """
-    if not name or name.startswith((".", "-")) or any(c in name for c in "/\\\0\n\r@:") or len(name.encode()) > 80:
+    odd = name != safe_text(name).strip() or name.startswith((".", "-")) or any(c in name for c in "/\\@:")
+    if odd or not name or len(name.encode()) > 80:
         raise UsageError(f"a preset cannot be named {name!r}", hint="use letters, digits, '.', '_' and '-'")
     return user_presets_folder() / f"{name.removesuffix('.yaml')}.yaml"
 

@@ -39,7 +39,7 @@ def visible(cards: Sequence[HardwareGpu], setting: str | None) -> list[HardwareG
 
 
 def _means(part: str, card: HardwareGpu) -> bool:
-    if part.isdigit():
+    if part.isdecimal():
         return card.index == int(part)
     return bool(part) and card.uuid.startswith(part)
 

@@ -41,6 +41,12 @@ def check_model(preset: Preset, base_folder: Path) -> None:
             hint = f"name the file: {files[0]}" if files else "a model's folder has a config.json"
             raise DataError(f"the folder {path} holds no model", place=_PLACE, hint=hint)
         return
+    if "://" in name:
+        owner = "/".join(name.partition("://")[2].split("/")[1:3])
+        raise DataError(f"{name} is an address", place=_PLACE, hint=f"write its hub id: {owner or 'owner/model'}")
+    if path.exists():
+        raise DataError(f"{path} is no folder", place=_PLACE,
+                        hint="name the folder that it is in, with its config.json, or a .gguf file")  # fmt: skip
     if looks_like_path(name) or name.count("/") > 1:
         what = "file" if path.suffix.lower() == ".gguf" else "folder"
         raise DataError(f"there is no {what} {path}", place=_PLACE, hint=_near(path))

@@ -52,7 +52,7 @@ def take_over(parent: RunDirectory, child: RunDirectory, checkpoint: Path, step:
                            hint="check the disk; a running parent may just have rotated it") from error  # fmt: skip
     if problem := verify(origin, parent.id):
         raise MachineError(f"the checkpoint could not be copied: {problem}", place=str(origin), hint="check the disk")
-    old = parse_preset(parent.preset.read_text("utf-8"), parent.preset).preset
+    old = parse_preset(parent.preset_text(), parent.preset).preset
     fork = Fork(checkpoint=str(origin), step=step, weights_only=state_does_not_fit(old, loaded.preset))
     write_atomically(child.path / FORK_FILE, msgspec.json.encode(fork))
 

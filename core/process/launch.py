@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -13,6 +15,7 @@ from llmtui.core.home import runs_folder
 from llmtui.core.preset import LoadedPreset, Preset, parse_preset, resolve, resolved_preset, unsupported
 from llmtui.core.process.checking import check_cards, check_model
 from llmtui.core.process.forking import checkpoint_to_fork, discard, take_over
+from llmtui.core.process.interrupting import StartedAnyway, interrupts_held
 from llmtui.core.process.spawning import spawn_supervisor
 from llmtui.core.process.stop import wait_until_ended
 from llmtui.core.runs import locks
@@ -21,6 +24,7 @@ from llmtui.core.runs.reader import read_state, run_directories
 from llmtui.core.runs.state import RunState
 
 _LEAST_FREE_BYTES: Final = 200 << 20
+_NAMES_LIMIT: Final = 40.0  # seconds: a supervisor says within 30 that it lives
 _CLOSING_LIMIT: Final = 60.0  # seconds for a run that has ended to finish its summary
 
 
@@ -74,18 +78,35 @@ def start_run(loaded: LoadedPreset, *, name: str | None = None, command: Sequenc
     Raises:
         RefusedError: a living run has this name.
         LlmtuiError: what `check_start` refuses, or the supervisor does not start.
+        StartedAnyway: Ctrl-C came too late to change anything.
     """
     check_start(loaded)
     runs = runs_folder()
-    if name is not None:
-        _refuse_living_namesake(runs, name)
-    loaded = _pin_run(loaded)
-    directory = create_run(
-        runs, resolve(loaded), name=name or loaded.name, preset_name=loaded.name, task=loaded.preset.task,
-        description=loaded.preset.description, command=list(command),
-    )  # fmt: skip
-    spawn_supervisor(directory)
+    with nullcontext() if name is None else _names_guard(runs):  # two at once must not both find the name free
+        if name is not None:
+            _refuse_living_namesake(runs, name)
+        loaded = _pin_run(loaded)
+        with interrupts_held() as came:
+            directory = create_run(
+                runs, resolve(loaded), name=name or loaded.name, preset_name=loaded.name, task=loaded.preset.task,
+                description=loaded.preset.description, command=list(command),
+            )  # fmt: skip
+            spawn_supervisor(directory)
+    if came:
+        raise StartedAnyway(directory)
     return directory
+
+
+def _names_guard(runs: Path) -> locks.Lock:
+    """Held from the look at the living runs' names until the new run lives."""
+    end = time.monotonic() + _NAMES_LIMIT
+    while True:
+        try:
+            return locks.take(runs.with_name("names.lock"))
+        except RefusedError:
+            if time.monotonic() > end:
+                raise RefusedError("another llmtui is starting a run just now", hint="try again in a moment") from None
+            time.sleep(0.05)
 
 
 def _refuse_living_namesake(runs: Path, name: str) -> None:
@@ -145,10 +166,13 @@ def resume_run(directory: RunDirectory) -> RunState:
     if state.alive and state.final:  # only its summary is still being written
         state = wait_until_ended(directory, _CLOSING_LIMIT)
     check_resumable(directory, state)
-    preset = parse_preset(directory.preset.read_text("utf-8"), directory.preset).preset
+    preset = parse_preset(directory.preset_text(), directory.preset).preset
     check_disk(preset, directory.path)
     check_cards(preset)
-    spawn_supervisor(directory)
+    with interrupts_held() as came:
+        spawn_supervisor(directory)
+    if came:
+        raise StartedAnyway(directory)
     return state
 
 
@@ -181,18 +205,24 @@ def fork_run(
         LlmtuiError: what `check_start` refuses, the checkpoint cannot be copied, or the supervisor does not start.
     """
     checkpoint, step = checkpoint_to_fork(directory, from_step)
-    loaded = parse_preset(directory.preset.read_text("utf-8"), directory.preset, sets)
+    loaded = parse_preset(directory.preset_text(), directory.preset, sets)
     check_start(loaded)
     loaded = _pin_run(loaded)
     info = directory.info()
-    child = create_run(
-        runs_folder(), resolve(loaded), name=info.name, preset_name=info.preset, task=loaded.preset.task,
-        description=loaded.preset.description, command=list(command), parent=directory.id, parent_step=step,
-    )  # fmt: skip
-    try:
-        take_over(directory, child, checkpoint, step, loaded)
-    except BaseException:
-        discard(child)
-        raise
-    spawn_supervisor(child)
+    with interrupts_held() as came:
+        child = create_run(
+            runs_folder(), resolve(loaded), name=info.name, preset_name=info.preset, task=loaded.preset.task,
+            description=loaded.preset.description, command=list(command), parent=directory.id, parent_step=step,
+        )  # fmt: skip
+        try:
+            take_over(directory, child, checkpoint, step, loaded)
+        except BaseException:
+            discard(child)
+            raise
+        if came:  # a long copy was interrupted: nothing has started yet
+            discard(child)
+            raise KeyboardInterrupt
+        spawn_supervisor(child)
+    if came:
+        raise StartedAnyway(child)
     return child

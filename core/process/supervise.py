@@ -62,7 +62,7 @@ class Supervisor:
         self._command = command or worker_command
         self._limits = limits
         self._working_folder = working_folder
-        self._preset: Preset = parse_preset(directory.preset.read_text("utf-8"), directory.preset).preset
+        self._preset: Preset = parse_preset(directory.preset_text(), directory.preset).preset
         self._restarts = Restarts(self._preset, first_pause)
         self._journal = Journal(directory)
         self._nvml = nvml if nvml is not None else NvmlReader()

@@ -58,7 +58,7 @@ def read_attempt(directory: RunDirectory, number: int) -> AttemptInfo:
 
     try:
         return msgspec.convert(YAML(typ="safe", pure=True).load(path.read_text("utf-8")), AttemptInfo)
-    except (OSError, YAMLError, msgspec.ValidationError) as error:
+    except (OSError, UnicodeDecodeError, YAMLError, msgspec.ValidationError) as error:
         raise DataError(f"attempts/{number}.yaml is missing or damaged", place=directory.id) from error
 
 

@@ -71,15 +71,29 @@ class RunDirectory:
         return hash(self.path)
 
     def info(self) -> RunInfo:
-        """What `run.json` says.
+        """What `run.json` says; the id is the folder's, also of a copied or renamed one.
 
         Raises:
             DataError: it is missing or damaged.
         """
         try:
-            return msgspec.json.decode(self.info_file.read_bytes(), type=RunInfo)
+            info = msgspec.json.decode(self.info_file.read_bytes(), type=RunInfo)
+            return info if info.id == self.id else msgspec.structs.replace(info, id=self.id)
         except (OSError, msgspec.DecodeError) as error:
             raise DataError("run.json is missing or damaged", place=self.id, hint=f"look into {self.path}") from error
+
+    def preset_text(self) -> str:
+        """What `preset.yaml` says.
+
+        Raises:
+            DataError: it is missing or damaged.
+        """
+        try:
+            return self.preset.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(
+                "preset.yaml is missing or damaged", place=self.id, hint=f"look into {self.path}"
+            ) from error
 
     def attempt_file(self, number: int) -> Path:
         """`attempts/N.yaml`."""
@@ -87,7 +101,7 @@ class RunDirectory:
 
     def last_attempt(self) -> int:
         """The number of the newest attempt, 0 when none was started."""
-        numbers = [int(p.stem) for p in self.attempts.glob("*.yaml") if p.stem.isdigit()]
+        numbers = [int(p.stem) for p in self.attempts.glob("[0-9]*.yaml") if p.stem.isdecimal()]
         return max(numbers, default=0)
 
 
@@ -104,6 +118,8 @@ def clean_name(name: str) -> str:
     cleaned = _NAME.sub("-", name).strip("-.")
     while len(cleaned.encode()) > _MAX_NAME:
         cleaned = cleaned[:-1]
+    if cleaned == "last":
+        raise UsageError("last always means the newest run", place="--name", hint="choose another name")
     if not cleaned:
         raise UsageError(
             f"a run's name cannot be {name!r}", place="--name", hint="use letters, digits, '.', '_' and '-'"

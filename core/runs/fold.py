@@ -203,7 +203,10 @@ class Fold:
 
     def _on_state(self, event: ev.StateEvent) -> None:
         self._state = event
-        if event.state in FINAL_STATES:
+        if event.state in ("queued", "starting"):
+            self._ended_t = None
+        elif event.state in FINAL_STATES and self._ended_t is None:
+            # A supervisor that adopts a run hours after its worker's last word is not what ended it.
             self._ended_t = event.t
 
     def _hardware(self, event: ev.Hardware) -> None:

@@ -83,10 +83,11 @@ def _open(path: Path) -> int:
 
 
 def is_held(path: Path) -> bool:
-    """Whether anybody holds the lock, shared or exclusive. Takes nothing."""
+    """Whether anybody holds the lock, shared or exclusive. Takes nothing; what is no file is held by nobody."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
+        # Reading is enough to ask, and all there is on a disk that the kernel has made read-only.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
         return False
     try:
         answer = fcntl.fcntl(descriptor, _GETLK, _request(fcntl.F_WRLCK))

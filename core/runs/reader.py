@@ -104,7 +104,7 @@ def _split_step(reference: str) -> tuple[str, int | None]:
     name, at, step = reference.rpartition("@")
     if not at:
         return reference, None
-    if not step.isdigit():
+    if not (step.isascii() and step.isdigit()):
         raise UsageError(f'"{step}" is not a step', place=reference, hint="write RUN@STEP, such as last@200")
     return name, int(step)
 

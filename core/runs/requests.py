@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from llmtui.core.errors import MachineError
 from llmtui.core.files import write_atomically
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.events import RequestKind
@@ -26,11 +27,21 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def send(directory: RunDirectory, kind: RequestKind, attempt: int) -> Request:
-    """Put a request into the run directory (temporary name, then rename)."""
+    """Put a request into the run directory (temporary name, then rename).
+
+    Raises:
+        MachineError: it cannot be written.
+    """
     stamp = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     request = Request(request=kind, attempt=attempt, id=f"{stamp}-{os.getpid()}", asked=time.time())
-    directory.requests.mkdir(mode=0o700, exist_ok=True)
-    write_atomically(directory.requests / f"{request.id}.json", msgspec.json.encode(request))
+    try:
+        directory.requests.mkdir(mode=0o700, exist_ok=True)
+        write_atomically(directory.requests / f"{request.id}.json", msgspec.json.encode(request))
+    except OSError as error:
+        raise MachineError(
+            f"the request cannot be written, so the run goes on: {error.strerror}",
+            place=directory.id, hint=f"free some space on the disk of {directory.path} and ask again",
+        ) from error  # fmt: skip
     return request
 
 

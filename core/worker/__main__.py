@@ -41,7 +41,7 @@ def _work(session: Session, number: int) -> tuple[str, str]:
     directory = session.directory
     session.phase("loading_model", text="libraries")
     attempt = read_attempt(directory, number)
-    text = directory.preset.read_text("utf-8")
+    text = directory.preset_text()
     preset = parse_preset(text, directory.preset).preset
     session.step = attempt.from_step or 0
     from llmtui.core.worker.finetune import Finetune

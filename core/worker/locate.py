@@ -57,6 +57,9 @@ def locate(name: str, base_folder: Path) -> Location:
         return Location(str(path.parent), gguf=path, fleeting=True)
     if path.is_dir():
         return _of_folder(path)
+    if path.exists():
+        raise DataError(f"{path} is no folder", place=_PLACE,
+                        hint="name the folder that it is in, with its config.json, or a .gguf file")  # fmt: skip
     if looks_like_path(name) or name.count("/") > 1:
         raise DataError(f"there is no folder {path}", place=_PLACE, hint=_near(path))
     return Location(name)

@@ -36,6 +36,7 @@ class Session:
         """The step the attempt has reached, for its last line."""
         self._writer = EventWriter(directory.events)
         self._lock = threading.RLock()
+        self._lost, self._lost_why = 0, ""
         self._phase: tuple[str, str] | None = None
         self._phase_written = 0.0
         self._requests_seen = -1
@@ -84,14 +85,20 @@ class Session:
 
     def write(self, event: ev.EventBase) -> None:
         """Append an event, and say it in output.log; a full disk costs the event, not the run."""
+        lost = 0
         try:
             with self._lock:
                 self._writer.write(event)
+                lost, self._lost = self._lost, 0
         except OSError as error:
+            self._lost, self._lost_why = self._lost + 1, error.strerror or str(error)
             say(f"an event could not be written: {error}")
         text = line(event)
         if text is not None:
             say(text)
+        if lost:
+            self.warn("events", f"the record has a gap: {lost} events could not be written ({self._lost_why}); nothing "
+                                "of the training is lost, but the curve and the speeds lack them")  # fmt: skip
 
     def fsync(self) -> None:
         """Make the events survive a power loss."""

@@ -13,7 +13,7 @@ from llmtui.core.runs.reader import read_state
 from llmtui.core.runs.state import RunState
 from tests.e2e.product import llmtui, llmtui_json, start, wait_until_final
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(900)]
 
 DATA = Path(__file__).parents[2] / "presets" / "demo" / "data"
 

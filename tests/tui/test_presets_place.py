@@ -10,6 +10,7 @@ import pytest
 from llmtui.core.home import user_presets_folder
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.tui.app import LlmtuiApp
+from llmtui.tui.widgets.facts_pane import FactsPane
 from llmtui.tui.widgets.list_pane import ListPane
 from tests.data.make_runs import RUNS
 from tests.tui.fakes import FixedForecast, RecordedActions
@@ -76,6 +77,20 @@ async def test_r_shows_what_will_happen_and_enter_starts_it(make_app: Make, home
         await until(pilot, lambda: "180/300" in text_of(app), "the run place")
         assert actions.done == ["start island"]
         assert app.current_mode == "run"
+
+
+async def test_the_keys_of_a_long_question_are_never_pushed_off_the_screen(llmtui_home: Path, strict: None) -> None:
+    app = LlmtuiApp(llmtui_home)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "an epoch" in text_of(app), "the demo's forecast")
+        await pilot.press("r")
+        await until(pilot, lambda: "Start demo" in text_of(app), "the question")
+        for height in (24, 14, 8):
+            await pilot.resize_terminal(80, height)
+            await until(pilot, lambda: "enter start" in text_of(app), f"the keys at {height} lines")
+            await pilot.press("G")
+            last = app.screen.query_one(FactsPane).facts[-1].text.split()[-1]
+            await until(pilot, lambda last=last: last in text_of(app), f"the last line at {height} lines")
 
 
 async def test_the_editor_of_the_shell_gets_a_copy_of_ones_own(make_app: Make) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 
-from llmtui.tui.commands.main import main
+from llmtui.tui.commands import main
 
 if __name__ == "__main__":
     sys.exit(main())

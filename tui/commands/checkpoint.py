@@ -14,7 +14,7 @@ def checkpoint(run: Run, as_json: Json = False) -> None:
     from llmtui.core.process.stop import checkpoint as ask
     from llmtui.core.process.stop import wait_for_answer
 
-    directory, _ = the_run(run, as_json)
+    directory = the_run(run, as_json)
     request = ask(directory)
     try:
         answer = wait_for_answer(directory, request)

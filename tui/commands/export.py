@@ -35,7 +35,7 @@ def export(
     from llmtui.core.runs.exporting import export_text
 
     form = Format.json if as_json and out is None else form
-    directory, _ = the_run(run, as_json or form is Format.json)
+    directory = the_run(run, as_json or form is Format.json)
     text = export_text(directory, "json" if form is Format.json else "md")
     if out is None:
         say_json(json.loads(text)) if form is Format.json else say(text.rstrip("\n"))

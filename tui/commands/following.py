@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Final
+
+import typer
 
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.facts import as_json as values
@@ -42,11 +45,14 @@ def follow(directory: RunDirectory, as_json: bool, *, from_now: bool = False) ->
                 break
             time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
-        return _detached(directory, as_json)
+        return detached(directory, as_json)
+    except typer.Exit:  # nobody reads any more, and how the run ends is not known
+        return DETACHED
     return _ended(state, directory, as_json)
 
 
-def _detached(directory: RunDirectory, as_json: bool) -> int:
+def detached(directory: RunDirectory, as_json: bool) -> int:
+    """Say that the run goes on without this terminal; the exit code of that."""
     if as_json:
         say_json({"type": "detached", "id": directory.id}, line=True)
     else:
@@ -57,9 +63,15 @@ def _detached(directory: RunDirectory, as_json: bool) -> int:
 
 def _ended(state: RunState, directory: RunDirectory, as_json: bool) -> int:
     code = state.exit_code if state.exit_code is not None else 1
+    with suppress(typer.Exit):  # the exit code is the run's, whether or not anybody reads this
+        _say_end(state, directory, as_json, code)
+    return code
+
+
+def _say_end(state: RunState, directory: RunDirectory, as_json: bool, code: int) -> None:
     if as_json:
         say_json({"type": "end", **values(run_row(state, directory))}, line=True)
-        return code
+        return
     failed = code not in (0, 4)
     cause = f": {state.cause}" if state.cause else ""
     say(f"{directory.id} {state.state} at step {state.step}{cause}", error=failed)
@@ -69,4 +81,3 @@ def _ended(state: RunState, directory: RunDirectory, as_json: bool) -> int:
         say(f"  result    {directory.path / state.result.path}")
     if (directory.path / "summary.md").is_file():
         say(f"  summary   {directory.path / 'summary.md'}")
-    return code

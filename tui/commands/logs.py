@@ -23,7 +23,7 @@ def logs(
     """What the worker printed: tracebacks are here."""
     from llmtui.core.runs.reader import liveness
 
-    directory, _ = the_run(run, as_json=False)
+    directory = the_run(run, as_json=False)
     offset, rest, empty = 0, b"", True
     try:
         while True:

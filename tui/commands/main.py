@@ -26,7 +26,7 @@ from llmtui.tui.commands import (
     stop,
     wait,
 )
-from llmtui.tui.commands.output import say, say_error
+from llmtui.tui.commands.output import say, say_error, say_system_error
 
 app = typer.Typer(
     name="llmtui",
@@ -87,6 +87,8 @@ def main() -> int:
         return 130
     except typer.Exit as leave:
         return leave.exit_code
+    except OSError as error:
+        return say_system_error(error, as_json)
     except Exception as error:
         return _usage_error(error, as_json)
 

@@ -26,13 +26,13 @@ def merge(
 
     The merged model is checked to give the same tokens as base and adapter.
     """
-    directory, _ = the_run(run, as_json)
+    directory = the_run(run, as_json)
     out = out.expanduser().absolute()
     if out.exists():
         raise RefusedError("the folder exists already", place=str(out), hint="name a new one")
     if not as_json:
         say(f"merging {directory.id}: its base is loaded unquantised …", error=True)
-    command = [sys.executable, "-m", "llmtui.core.worker.merge", str(directory.path), str(out)]
+    command = [sys.executable, "-P", "-m", "llmtui.core.worker.merge", str(directory.path), str(out)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     except KeyboardInterrupt:

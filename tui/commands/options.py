@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from llmtui.core.errors import UsageError
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.tui.commands.output import say
 
@@ -17,8 +18,27 @@ Sets = Annotated[
 ]
 
 
-def the_run(reference: str, as_json: bool, *, destructive: bool = False) -> tuple[RunDirectory, int | None]:
-    """The run and the step after `@`; says in a line which run a name means."""
+def the_run(reference: str, as_json: bool, *, destructive: bool = False) -> RunDirectory:
+    """The run; says in a line which one a name means.
+
+    Raises:
+        UsageError: there is no such run, or a checkpoint of it is named.
+        RefusedError: it is ambiguous and `destructive` is asked.
+    """
+    directory, step = the_run_at(reference, as_json, destructive=destructive)
+    if step is not None:
+        raise UsageError("this command is for whole runs, not for one checkpoint", place=reference,
+                         hint=f"write {reference.rpartition('@')[0]}")  # fmt: skip
+    return directory
+
+
+def the_run_at(reference: str, as_json: bool, *, destructive: bool = False) -> tuple[RunDirectory, int | None]:
+    """The run and the step after `@`; says in a line which run a name means.
+
+    Raises:
+        UsageError: there is no such run.
+        RefusedError: it is ambiguous and `destructive` is asked.
+    """
     from llmtui.core.home import runs_folder
     from llmtui.core.runs.reader import find_run
 

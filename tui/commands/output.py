@@ -9,17 +9,22 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final, TextIO
 
 import typer
 
-from llmtui.core.errors import LlmtuiError
+from llmtui.core.errors import LlmtuiError, MachineError
 from llmtui.core.text import safe_text
 
 _ASCII: Final = str.maketrans({
     "–": "-", "—": "-", "→": "->", "≈": "~", "×": "x", "÷": "/", "…": "...", "°": "", "⏎": "|", "α": "a", "≤": "<=",
     "≥": ">=", "·": "-", "“": '"', "”": '"', "’": "'",
 })  # fmt: skip
+
+
+class _OutputLost(OSError):
+    """stdout or stderr cannot be written: a full disk behind a redirection, a terminal that has gone."""
 
 
 def plain(text: str) -> str:
@@ -51,10 +56,11 @@ def say_json(value: Any, *, line: bool = False) -> None:
 
 def say_error(error: LlmtuiError, as_json: bool) -> None:
     """An error: `{"error": …}` on stdout for programs, its sentence on stderr for people."""
-    if as_json:
-        say_json({"error": error.as_dict()})
-    else:
-        say(str(error), error=True)
+    with suppress(typer.Exit):  # the exit code is the error's, whether or not anybody reads it
+        if as_json:
+            say_json({"error": error.as_dict()})
+        else:
+            say(str(error), error=True)
 
 
 def width(text: str) -> int:
@@ -82,6 +88,25 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
     return "\n".join(lines)
 
 
+def say_system_error(error: OSError, as_json: bool) -> int:
+    """What the system refused (a read-only or full disk, a folder where a file should be); the exit code."""
+    lost = isinstance(error, _OutputLost)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            _write(stream, "")  # what the parser left in it
+        except OSError:
+            lost = True
+        except typer.Exit:
+            continue
+    reason = error.strerror or str(error) or type(error).__name__
+    place = "" if error.filename is None else os.fsdecode(error.filename)
+    told = MachineError(f"the output cannot be written: {reason}" if lost else reason, place=place,
+                        hint="check the disk, and who may read and write there")  # fmt: skip
+    with suppress(OSError):
+        say_error(told, as_json and not lost)
+    return told.exit_code
+
+
 def _write(stream: TextIO | None, text: str) -> None:
     """Write at once. When nobody reads any more (`| head`), the command ends without a word: a run goes on."""
     if stream is None:
@@ -89,8 +114,10 @@ def _write(stream: TextIO | None, text: str) -> None:
     try:
         stream.write(text)
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         sink = os.open(os.devnull, os.O_WRONLY)  # what is still buffered, and the interpreter's own last flush
         os.dup2(sink, stream.fileno())
         os.close(sink)
+        if not isinstance(error, BrokenPipeError):
+            raise _OutputLost(*error.args) from error
         raise typer.Exit(0) from None

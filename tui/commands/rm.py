@@ -22,9 +22,7 @@ def rm(
     from llmtui.core.files import folder_bytes
     from llmtui.core.runs.deleting import check_deletable, delete_run
 
-    directory, step = the_run(run, as_json, destructive=True)
-    if step is not None:
-        raise UsageError("rm deletes whole runs", place=run, hint=f"llmtui rm {directory.id}")
+    directory = the_run(run, as_json, destructive=True)
     check_deletable(directory)
     size = folder_bytes(directory.path)
     if not yes:

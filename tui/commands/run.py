@@ -20,9 +20,10 @@ def run(
 ) -> None:
     """Start a run and follow it. Ctrl-C detaches: the run goes on."""
     from llmtui.core.preset import load_preset
+    from llmtui.core.process.interrupting import StartedAnyway
     from llmtui.core.process.launch import start_run
     from llmtui.core.runs.directory import clean_name
-    from llmtui.tui.commands.following import follow
+    from llmtui.tui.commands.following import detached, follow
 
     name = None if name is None else clean_name(name)
     loaded = load_preset(preset, sets or ())
@@ -30,7 +31,13 @@ def run(
         for warning in loaded.warnings:
             say(f"note: {warning}", error=True)
         _say_machine()
-    directory = start_run(loaded, name=name, command=["llmtui", *sys.argv[1:]])
+    try:
+        directory = start_run(loaded, name=name, command=["llmtui", *sys.argv[1:]])
+    except StartedAnyway as started:
+        raise typer.Exit(detached(started.directory, as_json)) from None
+    except KeyboardInterrupt:
+        say("nothing was started", error=True)
+        raise typer.Exit(130) from None
     if detach:
         if as_json:
             say_json({"id": directory.id, "directory": str(directory.path)})

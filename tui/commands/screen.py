@@ -17,3 +17,7 @@ def open_screen() -> int:
 
         say_error(error, False)
         return error.exit_code
+    except OSError as error:
+        from llmtui.tui.commands.output import say_system_error
+
+        return say_system_error(error, False)

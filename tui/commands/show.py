@@ -14,7 +14,7 @@ def show(run: Run, as_json: Json = False) -> None:
     from llmtui.core.runs.facts import read_summary
     from llmtui.core.runs.summary_text import summary_text
 
-    directory, _ = the_run(run, as_json)
+    directory = the_run(run, as_json)
     facts = read_summary(directory)
     if as_json:
         say_json(values(facts))

@@ -26,7 +26,7 @@ def stop(
 
     if now and kill:
         raise UsageError("--now and --kill exclude each other", hint="use one of them")
-    directory, _ = the_run(run, as_json, destructive=True)
+    directory = the_run(run, as_json, destructive=True)
     ask(directory, "kill" if kill else "now" if now else "checkpoint")
     if not as_json:
         say(f"stopping {directory.id} …", error=True)
@@ -39,7 +39,8 @@ def stop(
         say_json(values(run_row(state, directory)))
         return
     cause = f": {state.cause}" if state.cause else ""
-    say(f"{directory.id} {state.state} at step {state.step}{cause}; every process of it is gone")
+    gone = "" if "every process is gone" in cause else "; every process is gone"
+    say(f"{directory.id} {state.state} at step {state.step}{cause}{gone}")
     if state.state in RESUMABLE_STATES:
         say(f"to go on: llmtui resume {directory.id}")
 

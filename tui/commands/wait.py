@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import typer
 
 from llmtui.tui.commands.options import Json, Run, the_run
@@ -14,15 +16,16 @@ def wait(run: Run, as_json: Json = False) -> None:
     from llmtui.core.runs.facts import as_json as values
     from llmtui.core.runs.facts import run_row
 
-    directory, _ = the_run(run, as_json)
+    directory = the_run(run, as_json)
     try:
         state = wait_until_ended(directory)
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
-    if as_json:
-        say_json(values(run_row(state, directory)))
-    else:
-        say(f"{directory.id} {state.state} at step {state.step}" + (f": {state.cause}" if state.cause else ""))
+    with suppress(typer.Exit):  # the exit code is the run's, whether or not anybody reads this
+        if as_json:
+            say_json(values(run_row(state, directory)))
+        else:
+            say(f"{directory.id} {state.state} at step {state.step}" + (f": {state.cause}" if state.cause else ""))
     raise typer.Exit(state.exit_code if state.exit_code is not None else 1)
 
 

@@ -22,7 +22,7 @@ class KeyLine(Pane, can_focus=False):
     """The keys of a dialog."""
 
     titled = False
-    DEFAULT_CSS = "KeyLine { height: 1; width: 1fr; }"
+    DEFAULT_CSS = "KeyLine { height: 1; width: 1fr; dock: bottom; }"
 
     def __init__(self, hints: Sequence[tuple[str, str]]) -> None:
         super().__init__()

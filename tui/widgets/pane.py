@@ -184,7 +184,8 @@ class Pane(Widget, can_focus=True):
         if len(old) != len(new):
             self.refresh()
             return
-        changed = [_changed(y, a, b) for y, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
+        lines = enumerate(zip(old, new, strict=True))
+        changed = [region for y, (a, b) in lines if a != b and (region := _changed(y, a, b)).width]
         if changed:
             self.refresh(*changed)
 
@@ -209,7 +210,7 @@ class Pane(Widget, can_focus=True):
 
 
 def _changed(y: int, old: Strip, new: Strip) -> Region:
-    """The cells of a line between its first and last difference."""
+    """The cells of a line between its first and last difference; none when only its segments are cut otherwise."""
     before, after = _cells(old), _cells(new)
     width = new.cell_length
     if len(before) != len(after):
@@ -217,6 +218,8 @@ def _changed(y: int, old: Strip, new: Strip) -> Region:
     begin, end = 0, len(after)
     while begin < end and before[begin] == after[begin]:
         begin += 1
+    if begin == end:
+        return Region(0, y, 0, 0)
     while end > begin and before[end - 1] == after[end - 1]:
         end -= 1
     # never start or end within a wide character

@@ -214,6 +214,7 @@ def test_any_text_survives_to_tokens_and_back(bpe: Any, instruction: str, extra:
         assert rendered.text[start:stop].endswith(expected)
 
 
+@pytest.mark.alone
 def test_fifteen_thousand_rows_are_ready_within_the_budget(bpe: Any, tmp_path: Path) -> None:
     import time
 

@@ -262,7 +262,27 @@ def test_a_copy_of_a_bundled_preset_still_finds_its_files() -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/b", ".hidden", "-rf", "", "a\nb", "x@1", "run:x"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../x",
+        "/etc/x",
+        "a/b",
+        ".hidden",
+        "-rf",
+        "",
+        "a\nb",
+        "x@1",
+        "run:x",
+        " ",
+        " x",
+        "x\t",
+        "\x1b[31m",
+        "\udcff",
+        "\u202ex",
+        "x" * 90,
+    ],
+)
 def test_a_presets_name_is_never_a_path(name: str) -> None:
     with pytest.raises(UsageError):
         preset_path(name)

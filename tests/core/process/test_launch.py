@@ -7,6 +7,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ from llmtui.core.errors import DataError, LlmtuiError, MachineError, RefusedErro
 from llmtui.core.home import runs_folder
 from llmtui.core.preset import load_preset
 from llmtui.core.process import launch, spawning
+from llmtui.core.process.interrupting import StartedAnyway, interrupts_held
 from llmtui.core.process.stop import stop
 from llmtui.core.runs import locks
 from llmtui.core.runs.directory import RunDirectory
@@ -167,6 +169,23 @@ def test_a_model_that_is_not_there_is_refused() -> None:
         launch.start_run(load_preset("demo", ["model.name_or_path=./no/such/model"]))
 
 
+@pytest.mark.parametrize(
+    ("name", "said", "cure"),
+    [
+        ("{model}/config.json", "is no folder", "name the folder that it is in"),
+        ("/dev/null", "/dev/null is no folder", "name the folder"),
+        ("https://huggingface.co/cyberagent/open-calm-7b", "is an address", "hub id: cyberagent/open-calm-7b"),
+        ("https://huggingface.co/x/y/tree/main", "is an address", "hub id: x/y"),
+        ("hf://", "is an address", "hub id: owner/model"),
+    ],
+)
+def test_a_model_that_is_no_model_is_named_with_its_cure(name: str, said: str, cure: str) -> None:
+    folder = load_preset("demo").folder / "demo" / "model"
+    with pytest.raises(DataError, match=said) as refused:
+        launch.start_run(load_preset("demo", [f"model.name_or_path={name.format(model=folder)}"]))
+    assert cure in refused.value.hint
+
+
 def test_a_living_run_keeps_its_name(stand_in: None) -> None:
     directory = spawn(new_run(), "until_stop")
     until_step(directory, 1)
@@ -174,6 +193,70 @@ def test_a_living_run_keeps_its_name(stand_in: None) -> None:
         launch.start_run(load_preset("demo"), name="small")
     stop(directory)
     ended(directory)
+
+
+def test_an_interrupt_while_a_run_starts_is_told_when_it_has(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = launch.spawn_supervisor
+
+    def interrupted(directory: RunDirectory) -> None:
+        signal.raise_signal(signal.SIGINT)
+        real(directory)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(launch, "spawn_supervisor", interrupted)
+    with pytest.raises(StartedAnyway) as told:
+        launch.start_run(load_preset("demo", ["gpu_split.gpus=none"]))
+    directory = told.value.directory
+    assert read_state(directory).liveness.supervisor
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    stop(directory, "kill")
+    ended(directory)
+    with pytest.raises(StartedAnyway):
+        launch.resume_run(directory)
+    stop(directory, "kill")
+    ended(directory)
+
+
+def test_an_interrupt_that_is_ignored_stays_so() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interrupts_held() as came:
+            signal.raise_signal(signal.SIGINT)
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert came == []
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_before_a_run_starts_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "check_start", lambda _: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt) as told:
+        launch.start_run(load_preset("demo", ["gpu_split.gpus=none"]), name="mine")
+    assert not isinstance(told.value, StartedAnyway)
+    assert list(runs_folder().iterdir()) == []
+
+
+def test_of_two_at_once_with_one_name_one_wins(stand_in: None) -> None:
+    started, refused, begin = [], [], threading.Barrier(2)
+
+    def start() -> None:
+        loaded = load_preset("demo", ["gpu_split.gpus=none"])
+        begin.wait()
+        try:
+            started.append(launch.start_run(loaded, name="twin"))
+        except RefusedError as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=start) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for directory in started:
+        stop(directory, "kill")
+        ended(directory)
+    assert len(started) == len(refused) == 1
+    assert 'a run named "twin" is going on' in refused[0]
 
 
 def test_the_last_run_with_a_result_is_meant_by_run(stand_in: None) -> None:

@@ -204,3 +204,18 @@ def test_checkpoints_come_and_go() -> None:
         story.tell(ev.Checkpoint(step=step, path=f"checkpoints/checkpoint-{step}", bytes=1, seconds=0.1))
     story.tell(ev.CheckpointRemoved(step=10, path="checkpoints/checkpoint-10", reason="rotation"))
     assert [c.step for c in story.state().checkpoints] == [20, 30]
+
+
+def test_a_run_ends_when_its_worker_did_whoever_adopts_it_later() -> None:
+    story = Story()
+    story.start()
+    story.tell(ev.Exit(outcome="finished", step=1), seconds=10.0)
+    ended = story.m + 1e9
+    story.tell(ev.StateEvent(state="running", cause="adopted"), seconds=9000.0)
+    story.tell(ev.StateEvent(state="finished"))
+    assert story.state(NOBODY).ended_t == ended
+
+    story.tell(ev.StateEvent(state="starting"))
+    assert story.state(BOTH).ended_t is None
+    story.tell(ev.StateEvent(state="failed", cause="no card"), seconds=5.0)
+    assert story.state(NOBODY).ended_t == story.m + 1e9, "an attempt without a worker ends with its supervisor's word"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +26,29 @@ def holder(path: Path, mode: str) -> subprocess.Popen[str]:
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     return process
+
+
+def test_what_is_no_file_is_held_by_nobody(tmp_path: Path) -> None:
+    (tmp_path / "a file").write_text("")
+    (tmp_path / "a folder").mkdir()
+    (tmp_path / "a link").symlink_to(tmp_path / "nowhere")
+    for path in ("nothing", "a file/lock", "a folder", "a link"):
+        assert not locks.is_held(tmp_path / path)
+
+
+def test_a_lock_that_may_only_be_read_can_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "lock"
+    real = os.open
+
+    def read_only(name: Path, flags: int, *rest: int) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            raise OSError(errno.EROFS, "Read-only file system", str(name))
+        return real(name, flags, *rest)
+
+    with locks.take(path):
+        monkeypatch.setattr(os, "open", read_only)
+        assert locks.is_held(path)
+    assert not locks.is_held(path)
 
 
 def test_a_lock_dies_with_a_killed_holder(tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 
-from llmtui.core.errors import DataError, RefusedError, UsageError
+from llmtui.core.errors import DataError, MachineError, RefusedError, UsageError
+from llmtui.core.files import write_atomically
 from llmtui.core.runs import events as ev
 from llmtui.core.runs import locks, requests
 from llmtui.core.runs.attempt import AttemptGpu, AttemptInfo, read_attempt, write_attempt
@@ -22,6 +26,45 @@ def make(runs: Path, name: str = "demo", preset: str = "demo") -> RunDirectory:
     )
 
 
+@pytest.mark.parametrize("reference", ["last@²", "last@٣", "last@-1", "last@1.5", "last@", "last@x"])
+def test_what_is_no_step_is_said(tmp_path: Path, reference: str) -> None:
+    make(tmp_path)
+    with pytest.raises(UsageError, match="is not a step"):
+        find_run(tmp_path, reference)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"x: [", b"- 1", b"", b"attempt: one"])
+def test_a_damaged_attempt_is_named(tmp_path: Path, content: bytes) -> None:
+    directory = make(tmp_path)
+    directory.attempt_file(1).write_bytes(content)
+    (directory.attempts / "².yaml").write_bytes(content)
+    assert directory.last_attempt() == 1
+    with pytest.raises(DataError, match="is missing or damaged"):
+        read_attempt(directory, 1)
+
+
+def test_what_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = make(tmp_path)
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space left") as error:
+        write_atomically(directory.user_file, b"{}")
+    assert error.value.filename == str(directory.user_file)
+    with pytest.raises(MachineError, match="the request cannot be written, so the run goes on: No space left"):
+        requests.send(directory, "stop", 1)
+
+
+def test_a_copied_folder_is_a_run_of_its_own_name(tmp_path: Path) -> None:
+    first = make(tmp_path)
+    copy = RunDirectory(tmp_path / "20990101-000000-copy")
+    shutil.copytree(first.path, copy.path)
+    assert [read_state(d).id for d in run_directories(tmp_path)] == [first.id, copy.id]
+    assert find_run(tmp_path, copy.id)[0] == copy
+
+
 def test_ids_are_unique_within_a_second(tmp_path: Path) -> None:
     made = [make(tmp_path) for _ in range(5)]
     assert len({d.id for d in made}) == 5
@@ -34,7 +77,7 @@ def test_a_run_directory_is_private(tmp_path: Path) -> None:
     assert directory.preset.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/b", "a\\b", "x@3", "", "..", "\n", "a\x00b"])
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/b", "a\\b", "x@3", "", "..", "\n", "a\x00b", "last", "-last-"])
 def test_a_name_is_never_a_path(name: str) -> None:
     with pytest.raises(UsageError):
         clean_name(name)

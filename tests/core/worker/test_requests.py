@@ -15,11 +15,28 @@ from llmtui.core.runs import requests
 from llmtui.core.runs.checkpoints import find_valid
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.locks import is_held
+from llmtui.core.runs.log import EventReader, EventWriter
 from llmtui.core.worker.session import Session
 from llmtui.core.worker.steps import StepLog
 from tests.core.worker.small import curve, end_of, new_run, of, preset_text, wait_for, work, work_apart
 
 LORA = "{r: 4, lora_alpha: 8, lora_dropout: 0.1, target_modules: [q_proj, v_proj]}"
+
+
+def test_a_gap_that_a_full_disk_leaves_in_the_record_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = new_run(preset_text(tmp_path, tmp_path))
+    session = Session(directory, 1)
+    step = ev.Step(step=1, epoch=0.1, loss=1.0, learning_rate=0.1)
+    with monkeypatch.context() as full:
+        full.setattr(EventWriter, "write", lambda *_: os.write(os.open("/dev/full", os.O_WRONLY), b"x"))
+        session.write(step)
+        session.write(step)
+    session.write(step)
+    session.write(step)
+    session.close()
+    told = [event for event in EventReader(directory.events).read_new() if isinstance(event, ev.WarningEvent)]
+    assert [event.code for event in told] == ["events"]
+    assert "2 events could not be written (No space left on device)" in told[0].text
 
 
 def ask_at_step(monkeypatch: pytest.MonkeyPatch, directory: RunDirectory, step: int, kind: Any) -> None:

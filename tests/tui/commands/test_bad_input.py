@@ -188,7 +188,10 @@ def test_rm_asks_and_deletes_nothing_unasked() -> None:
     run = make_run(runs_folder())
     refused(llmtui("rm", run.id), 2, "--yes")
     refused(llmtui("rm", run.id, stdin="night\n"), 2, "terminal")
+    for command in ("show", "stop", "wait", "logs", "export", "checkpoint"):
+        refused(llmtui(command, f"{run.id}@4"), 2, "whole runs", f"write {run.id}")
     refused(llmtui("rm", f"{run.id}@4", "--yes"), 2, "whole runs")
+    refused(llmtui("resume", f"{run.id}@4", "--from", "3"), 2, "two checkpoints")
     assert run.info_file.exists()
     done = llmtui("rm", run.id, "--yes", "--json")
     assert (done.code, done.json["id"]) == (0, run.id)
@@ -203,6 +206,39 @@ def test_a_damaged_run_is_listed_and_can_be_deleted() -> None:
     assert llmtui("ls", "--json").json[0]["state"] == "damaged"
     refused(llmtui("show", run.id), 2, "run.json is missing or damaged")
     assert llmtui("rm", run.id, "--yes").code == 0
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00", b"", b"model: ["])
+def test_a_run_whose_preset_is_damaged_is_refused(content: bytes | None) -> None:
+    run = make_run(runs_folder())
+    cut(run.events, 9)
+    cut(run.monitor, 1)
+    run.preset.unlink() if content is None else run.preset.write_bytes(content)
+    for more in ([], ["--set", "training.max_steps=9"]):
+        refused(llmtui("resume", run.id, "--detach", *more), 2 if not more else 5, "")
+    assert llmtui("show", run.id).code == 0
+
+
+def test_what_lies_among_the_runs_is_passed_over() -> None:
+    run = make_run(runs_folder())
+    (runs_folder() / ".DS_Store").write_bytes(b"\0")
+    (runs_folder() / "gone").symlink_to("nowhere")
+    (runs_folder() / "a folder").mkdir()
+    (runs_folder() / "a folder" / "supervisor.lock").mkdir()
+    assert [row["id"] for row in llmtui("ls", "--json").json] == [run.id]
+    for command in (["show", "last"], ["status"], ["logs", "last"], ["export", run.id]):
+        assert llmtui(*command).code == 0, command
+
+
+def test_a_folder_where_a_file_should_be_is_one_sentence() -> None:
+    run = make_run(runs_folder())
+    run.output.unlink(missing_ok=True)
+    run.output.mkdir()
+    refused(llmtui("logs", run.id), 3, "output.log", "Is a directory")
+    run.events.unlink()
+    run.events.mkdir()
+    done = llmtui("show", run.id, "--json")
+    assert (done.code, done.json["error"]["kind"]) == (3, "machine")
 
 
 def test_a_run_whose_worker_was_killed_says_how_to_go_on() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -11,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from llmtui.core.home import runs_folder
+from llmtui.core.runs import locks
 from tests.core.runs.whole_run import make_run
 from tests.tui.commands.command import llmtui
+from tests.tui.commands.test_bad_input import cut
 
 BUILT = {
     "run", "ls", "show", "status", "attach", "logs", "stop", "checkpoint", "resume", "rm", "export", "forecast", "evaluate",
@@ -75,6 +78,40 @@ def test_a_reader_that_leaves_is_no_error() -> None:
             process.stdout.close()
             assert process.stderr.read() in (b"", f"last is {run.id}\n".encode())
             assert process.wait(timeout=60) == 0
+
+
+def test_the_exit_code_does_not_depend_on_a_reader() -> None:
+    run = make_run(runs_folder())
+    cut(run.events, 9)
+    cut(run.monitor, 2)
+    for arguments, code in ((["show", "nobody"], 2), (["show", "nobody", "--json"], 2), (["wait", run.id], 4)):
+        line = shlex.join([sys.executable, "-m", "llmtui.tui.commands", *arguments])
+        done = subprocess.run(["bash", "-c", f"{line} 2>&1 | true; exit ${{PIPESTATUS[0]}}"], check=False)
+        assert done.returncode == code, arguments
+
+
+def test_who_stops_reading_a_run_has_detached() -> None:
+    run = make_run(runs_folder())
+    with locks.take(run.supervisor_lock), locks.take(run.worker_lock):
+        reading, writing = os.pipe()
+        os.close(reading)
+        code = (
+            "import sys; from pathlib import Path; from llmtui.core.runs.directory import RunDirectory; "
+            "from llmtui.tui.commands.following import follow; sys.exit(follow(RunDirectory(Path(sys.argv[1])), False))"
+        )
+        done = subprocess.run([sys.executable, "-c", code, str(run.path)], stdout=writing, check=False, timeout=60)
+        os.close(writing)
+    assert done.returncode == 130, "it goes on: 0 would say that it has finished"
+
+
+@pytest.mark.parametrize("arguments", [["ls"], ["ls", "--json"], ["--help"], ["show", "last"], ["export", "last"]])
+def test_a_full_disk_behind_the_output_is_one_sentence(arguments: list[str]) -> None:
+    make_run(runs_folder())
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "llmtui.tui.commands", *arguments], stdout=full, check=False,
+                              stderr=subprocess.PIPE, text=True)  # fmt: skip
+    assert done.returncode == 3
+    assert "No space left on device" in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
 
 
 def test_without_a_terminal_the_runs_are_listed() -> None:

@@ -66,7 +66,7 @@ def test_status_names_every_living_run_and_else_the_last(run: RunDirectory) -> N
     assert llmtui("status").out.count("night") == 1
 
 
-@pytest.mark.parametrize("reference", ["last", "night", "mine", "20231114-221320-night", "20231114-2213", "last@4"])
+@pytest.mark.parametrize("reference", ["last", "night", "mine", "20231114-221320-night", "20231114-2213"])
 def test_a_run_is_found_by_what_a_person_remembers(run: RunDirectory, reference: str) -> None:
     done = llmtui("show", reference, "--json")
     assert done.json["id"] == run.id

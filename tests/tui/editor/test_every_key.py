@@ -18,6 +18,7 @@ model:
   quantization: int8
 dataset:
   name_or_path: rows.jsonl
+  template: chat
   val_size: 100          # rows
 lora:
   r: 8                   # small on purpose
