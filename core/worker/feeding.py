@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from llmtui.core.data import collate
+from llmtui.core.data.order import grouping_seed
 from llmtui.core.data.tokens import IGNORED
 
 
@@ -58,5 +59,5 @@ class GroupedByLength(torch.utils.data.Sampler[int]):
         from transformers.trainer_pt_utils import get_length_grouped_indices
 
         epoch = int(self._trainer.state.epoch or 0)
-        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + epoch)
+        generator = torch.Generator().manual_seed(grouping_seed(self._seed, epoch))
         return iter(get_length_grouped_indices(self._lengths, self._batch, generator=generator))
