@@ -158,6 +158,21 @@ def test_a_token_over_a_border_is_trained_with_or_without_offsets(border: tuple[
     assert trained_tokens([(0, 3), (3, 6), (6, 9)], [(2, 4)]) == [True, True, False]
 
 
+@pytest.mark.parametrize("template", ["alpaca", "rinna", "text", "chat:chatml", "chat:vicuna"])
+def test_a_real_tokenizer_without_offsets_learns_the_answer_and_its_end(template: str) -> None:
+    from transformers import ByT5Tokenizer
+
+    tokenizer = ByT5Tokenizer(extra_ids=0)
+    assert not tokenizer.is_fast
+    item = renderer(template, tokenizer)(Example("r", "質 q", "", "答 a"))
+    (encoded,) = encode_batch(tokenizer, [item], masked=True)
+    (piece,) = finish_rows(*encoded, item, special_tokens(tokenizer), 1000, "cut", Counts())
+    learned = tokenizer.decode([t for t, f in zip(piece.ids, piece.trained, strict=True) if f])
+    assert learned == "".join(item.text[a:b] for a, b in item.spans).removesuffix("</s>") + "</s>"
+    assert (piece.ids.count(tokenizer.eos_token_id), piece.ended) == (1, True)
+    assert [encoded[0]] == [ids for ids, _ in encode_batch(tokenizer, [item], masked=False)]
+
+
 def test_bytes_of_unknown_characters_lie_at_their_own() -> None:
     byte_of = {10: 0x0A, 11: 0xE5, 12: 0xAD, 13: 0x97}
     run = [(3, 5)] * 4  # what a unigram model gives for "\n字"
