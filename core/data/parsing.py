@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -59,6 +59,14 @@ def parse_file(path: Path) -> tuple[list[Record], list[str]]:
     if kind in (".json", ".jsonl", ".ndjson"):
         return _json(text, path.name), notes
     return [Record(f"{path.name}:{n}", {"text": line}) for n, line in _lines(text) if line.strip()], notes
+
+
+def stream_file(path: Path, note: Callable[[str], None]) -> Iterator[Record]:
+    """The records of a file one after the other; what is worth saying about it goes to `note`."""
+    records, notes = parse_file(path)
+    for text in notes:
+        note(text)
+    yield from records
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

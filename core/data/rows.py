@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from llmtui.core.data.parsing import Record, Written
@@ -59,6 +60,9 @@ class Problems:
         if len(places) < 5:
             places.append(where)
 
+    def __bool__(self) -> bool:
+        return bool(self._counts)
+
     def raise_if_any(self) -> None:
         """Raise a DataError that names the commonest kind first."""
         if not self._counts:
@@ -111,32 +115,66 @@ def _delimiter_hint(names: Sequence[str]) -> str:
     return ""
 
 
+_LOOKED_AT: Final = 1000  # records whose columns are looked at before the first row is read
+
+
+class RowReader:
+    """Reads a stream of records as examples; what is wrong with rows is collected and told at the end.
+
+    Args:
+        columns: `dataset.columns`.
+        labels: makes a label column the answers.
+    """
+
+    def __init__(self, columns: Mapping[str, str], labels: Labels | None = None) -> None:
+        self._columns = columns
+        self._labels = labels
+        self.problems = Problems()
+        self.dropped: Counter[str] = Counter()
+        self.rows = 0
+
+    def read(self, records: Iterable[Record]) -> Iterator[Example | None]:
+        """An example for every record, None where it is dropped (counted by reason) or wrong.
+
+        Raises:
+            DataError: there is no such column, or no known shape fits.
+        """
+        stream = iter(records)
+        first = list(islice(stream, _LOOKED_AT))
+        if not first:
+            return
+        names: dict[str, None] = {}
+        for record in first:
+            names.update(dict.fromkeys(record.fields))
+        labels = self._labels
+        found = labels.found(names, self._columns) if labels is not None else column_of(names, self._columns)
+        for record in chain(first, stream):
+            self.rows += 1
+            named = labels.named(record, self.problems) if labels is not None else record
+            example = _example(named, found, self.problems)
+            if isinstance(example, str):
+                self.dropped[example] += 1
+                yield None
+            else:
+                yield labels.marked(example) if labels is not None else example
+
+    def finish(self) -> None:
+        """Raise a DataError about all rows that are wrong."""
+        self.problems.raise_if_any()
+
+
 def to_examples(
     records: Sequence[Record], columns: Mapping[str, str], labels: Labels | None = None
 ) -> tuple[list[Example | None], dict[str, int]]:
     """Examples in the order of the records; None where a row is dropped, counted by reason.
 
-    Args:
-        labels: makes a label column the answers.
-
     Raises:
         DataError: values that are no text, unknown roles: all of a kind together.
     """
-    names: dict[str, None] = {}
-    for record in records[:1000]:
-        names.update(dict.fromkeys(record.fields))
-    found = labels.found(names, columns) if labels is not None else column_of(names, columns)
-    problems, dropped = Problems(), Counter[str]()
-    examples: list[Example | None] = []
-    for record in records:
-        example = _example(labels.named(record, problems) if labels is not None else record, found, problems)
-        if isinstance(example, str):
-            dropped[example] += 1
-            examples.append(None)
-        else:
-            examples.append(labels.marked(example) if labels is not None else example)
-    problems.raise_if_any()
-    return examples, dict(dropped)
+    reader = RowReader(columns, labels)
+    examples = list(reader.read(records))
+    reader.finish()
+    return examples, dict(reader.dropped)
 
 
 def _example(record: Record, found: Mapping[str, str], problems: Problems) -> Example | str:

@@ -88,11 +88,23 @@ class CleanSection(Section):
     duplicates: bool = _key(False, "Drop rows equal to an earlier one, after the steps above.")
 
 
+class SourceSection(Section):
+    """One of several sources; columns default to those of the data set."""
+
+    name_or_path: Text = Field(description="Hub id, file or folder.", min_length=1)
+    config: Text | None = _key(None, "The hub set's configuration.")
+    split: Text = _key("train", "The hub set's split to train on.")
+    columns: dict[str, Text] = _key({}, "Which column is which.")
+    limit: Int | None = _key(None, "Use at most this many rows of it.", unit="rows", ge=1)
+
+
 class DatasetSection(Section):
     """Which rows, and how they become tokens."""
 
     name_or_path: Text | None = _key(None, "Hub id, file (json, jsonl, csv, tsv, parquet, txt, also .gz) or folder.")
-    sources: list[dict[str, Any]] = _key([], "Several sources, mixed.")
+    sources: list[SourceSection] = _key(
+        [], "More sources, read after name_or_path: [{name_or_path: more.jsonl, limit: 100}]; shuffle mixes them."
+    )
     config: Text | None = _key(None, "The hub set's configuration.")
     split: Text = _key("train", "The hub set's split to train on.")
     columns: dict[str, Text] = _key({}, "Which column is which: {instruction: question, output: answer}.")
