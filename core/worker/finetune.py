@@ -19,8 +19,9 @@ from llmtui.core.runs.attempt import AttemptInfo
 from llmtui.core.runs.checkpoints import glance, read_manifest
 from llmtui.core.worker import evaluation, samples
 from llmtui.core.worker.arguments import training_arguments
-from llmtui.core.worker.failures import NanLossError, as_llmtui_error, is_out_of_memory
+from llmtui.core.worker.failures import as_llmtui_error, is_out_of_memory
 from llmtui.core.worker.feeding import CountingCollator
+from llmtui.core.worker.judging import judge_losses
 from llmtui.core.worker.label_scores import LabelScorer, LabelScores
 from llmtui.core.worker.loading import load
 from llmtui.core.worker.memory import final_event, memory_event
@@ -33,8 +34,6 @@ from llmtui.core.worker.saving import Checkpoints, expected_checkpoint_bytes
 from llmtui.core.worker.session import Session
 from llmtui.core.worker.steps import StepLog
 from llmtui.core.worker.trainer import Hooks, RunTrainer, Settings, own_use_cache
-
-_ZERO_STEPS = 3  # a loss of exactly 0 over this many first steps means that nothing is learned
 
 
 class Finetune:
@@ -50,6 +49,8 @@ class Finetune:
         self.resumed = self._resume_path()
         self.from_step = self._first_step()
         self.progress = load_progress(None if attempt.weights_only else self.resumed)
+        # A checkpoint that does not say so is from before it was noted.
+        self._learned_before = self.from_step > 0 and self.progress.learned is not False
         self._save_reason = ""
         self._sampled: int | None = None
         self._best_saved: int | None = None
@@ -98,6 +99,7 @@ class Finetune:
         else:
             self._train()
         self.steps.flush(everything=True)
+        self._judge_loss()
         if self.outcome == "finished":
             self._finish()
 
@@ -237,19 +239,11 @@ class Finetune:
             self._save_reason = "request"
 
     def _judge_loss(self) -> None:
-        """Refuse to go on when nothing is learned.
-
-        Raises:
-            NanLossError: the loss is not finite and the preset does not say continue, or is 0 from the start.
-        """
-        steps = self.steps
-        if steps.first_bad is not None and self.preset.training.on_nan == "stop":
-            step, bad = steps.first_bad
-            hint = "lower training.learning_rate, look at the data, or set training.on_nan: continue"
-            raise NanLossError(f"the loss is {bad} at step {step}", place="training", hint=hint)
-        if steps.seen_steps >= _ZERO_STEPS and steps.zero_steps == steps.seen_steps:
-            raise NanLossError("the loss is exactly 0 from the first step: nothing is learned", place="training",
-                               hint="look at the data's answers and at dataset.max_length")  # fmt: skip
+        judge_losses(
+            self.steps, learned_before=self._learned_before, ended=self.session.step >= self.total_steps,
+            go_on=self.preset.training.on_nan == "continue",
+        )  # fmt: skip
+        self.progress.learned = self._learned_before or self.steps.learned
 
     # --- what the Trainer asks of us -------------------------------------------------------------
 
