@@ -98,6 +98,8 @@ class Chat:
         if self.text.marks_answers:
             return self._generation_blocks(turns, whole)
         numbers = [number for number, turn in enumerate(turns) if turn.role == "assistant"]
+        if not numbers:
+            return ()
 
         def with_answers(answers: Sequence[str]) -> str:
             changed = list(turns)
@@ -106,16 +108,18 @@ class Chat:
             return self.render(changed, ask=False)
 
         answers = [turns[number].content for number in numbers]
-        found = answer_spans(with_answers, answers, whole) or answer_ends(with_answers, answers, whole)
+        exact = answer_spans(with_answers, answers, whole)
+        found = exact or answer_ends(with_answers, answers, whole)
         if found is None or not all(found):
             return self._growing(turns, numbers, whole)
         tail = self._tail(turns, numbers[-1], whole, found[-1][-1][1])
         spans = []
         for number, places in zip(numbers, found, strict=True):
             end = places[-1][1]
-            begin = self._asked(turns, number, whole, places[0])
-            if begin is None:
+            begin = self._asked(turns, number, whole, places[0][0])
+            if begin is None and exact is None:  # only the answer's end is known
                 return None
+            begin = places[0][0] if begin is None else begin
             spans.append((begin, self._turn_end(whole, end, tail, is_last=number == len(turns) - 1)))
         return merged(spans)
 
@@ -124,19 +128,13 @@ class Chat:
         found = spans_of_marks(self.render(turns, ask=False, marks=(begin, end)), [(begin, end)])
         return merged(found[1][0]) if found is not None and found[0] == whole else None
 
-    def _asked(self, turns: Sequence[Turn], number: int, whole: str, place: Span) -> int | None:
-        """Where the model is asked to speak; its answer's first character when the template asks otherwise.
-
-        None when that is not known either: the place is only the answer's end.
-        """
-        begin, end = place
+    def _asked(self, turns: Sequence[Turn], number: int, whole: str, latest: int) -> int | None:
+        """Where the model is asked to speak; None when the template asks otherwise than it writes."""
         try:
             before = self.render(turns[:number], ask=True)
         except JinjaError:
-            before = "\0"
-        if len(before) <= begin and whole.startswith(before):
-            return len(before)
-        return begin if begin < end else None
+            return None
+        return len(before) if len(before) <= latest and whole.startswith(before) else None
 
     def _tail(self, turns: Sequence[Turn], number: int, whole: str, end: int) -> str:
         """What the template writes behind a conversation's last answer."""

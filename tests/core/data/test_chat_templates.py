@@ -102,6 +102,7 @@ def learned(item: Rendered) -> list[str]:
         ),
         (CLOSES, ("a", "A", "b", "B"), ["A<|end|>", "B<|end|>\n</s>"]),
         (ASKS_FOR_THOUGHTS, ("a", "<think>x</think>A", "b", "<think>y</think>B"), ["A</s>", "B</s>"]),
+        (ASKS_FOR_THOUGHTS, ("a", "<think>all</think>", "b", "B"), ["</s>", "B</s>"]),
         (BLOCKS, ("a", " yes ", "b", "no"), ["YES</s>", "NO</s>"]),
         (NO_END, ("a", "hello World"), ["[assistant]Hello world\n"]),
     ],
@@ -182,6 +183,10 @@ def test_a_template_that_refuses_a_conversation_is_named_with_its_row(bpe: Any) 
     assert refused.value.place == "talk.jsonl, row 9"
     with pytest.raises(DataError, match="roles must alternate"):
         prompt_text("chat", with_template(bpe, STRICT), "u", "s")
+
+
+def test_a_conversation_without_an_answer_teaches_nothing(bpe: Any) -> None:
+    assert renderer("chat", with_template(bpe, TRIMS))(talk("a")).spans == ()
 
 
 def test_a_broken_template_is_named_with_its_line(bpe: Any) -> None:
