@@ -11,11 +11,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from llmtui.core.data import Prepared, TokenSet, prepare
+from llmtui.core.data import Prepared, prepare
 from llmtui.core.data.answers import Answers
 from llmtui.core.preset import parse_preset
 from llmtui.core.runs import events as ev
 from llmtui.core.worker.label_scores import LabelScorer
+from tests.core.worker.rows_in_memory import TokenSet
 from tests.core.worker.small import new_run, of, preset_text, work
 
 LABEL = "label: {column: label, names: [cat, big house]}"
@@ -55,7 +56,7 @@ def trained(llama: Path, labelled: Path) -> Any:
     return directory
 
 
-@pytest.mark.parametrize("template", ["rinna", "alpaca", "text"])
+@pytest.mark.parametrize("template", ["rinna", "alpaca", "text", "chat:rinna-chat"])
 @pytest.mark.parametrize("train_on", ["response", "everything"])
 def test_an_answer_begins_where_the_label_does(llama: Path, labelled: Path, template: str, train_on: str) -> None:
     tokenizer = AutoTokenizer.from_pretrained(llama)
@@ -127,11 +128,39 @@ def test_an_answer_that_goes_on_or_never_ends_is_wrong(llama: Path) -> None:
     rows, answers = TokenSet(), Answers(["cat", "dog"])
     said = [[*cat, *end], [*dog, *end], [*cat, *dog, *end], cat * 9, [*end], [*tokenizer(" ")["input_ids"], *cat, *end]]
     for _ in said:
-        rows.append([5, 6, *cat], [-100, -100, *cat])
+        rows.append([5, 6, *cat, *end], [-100, -100, *cat, *end])
         answers.append(2, "cat")
     got = scorer(Says(said), tokenizer).score(rows, answers, batch_size=6, on_progress=lambda *_: None)
     assert got.exact_match == 2 / 6, "the first, and the last with a blank before it"
     assert got.by_label == {"cat": ev.LabelScore(rows=6, exact_match=2 / 6)}
+
+
+def test_what_a_template_writes_after_the_name_belongs_to_the_answer(llama: Path, labelled: Path) -> None:
+    """The mark of a turn's end, where the tokenizer has no token for it."""
+    tokenizer = AutoTokenizer.from_pretrained(llama)
+    data = prepared(text_of(llama, labelled, "chat:chatml"), tokenizer)
+    assert data.train_answers is not None
+    answers, rows = data.train_answers, data.train
+
+    class Knows(torch.nn.Module):
+        """Answers each prompt as the data does."""
+
+        config = AutoModelForCausalLM.from_pretrained(llama).config
+
+        def generate(self, input_ids: Any, max_new_tokens: int, **_: Any) -> Any:
+            made = []
+            for prompt in input_ids.tolist():
+                row = next(r for r in range(len(rows)) if self.ends_so(prompt, r))
+                tail = rows[row]["input_ids"][answers.starts[row] :][:max_new_tokens]
+                made.append(tail + [tokenizer.pad_token_id] * (max_new_tokens - len(tail)))
+            return torch.cat([input_ids, torch.tensor(made)], dim=1)
+
+        def ends_so(self, prompt: list[int], row: int) -> bool:
+            asked = rows[row]["input_ids"][: answers.starts[row]]
+            return prompt[-len(asked) :] == asked
+
+    got = scorer(Knows(), tokenizer, "chat:chatml").score(rows, answers, batch_size=8, on_progress=lambda *_: None)
+    assert got.exact_match == 1.0
 
 
 def test_it_halves_the_batch_when_memory_runs_out_and_leaves_no_trace(trained: Any) -> None:
