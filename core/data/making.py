@@ -149,6 +149,8 @@ class Making:
             split = split_rows(contents, float(dataset.val_size) if len(main) else 0, seed)
             if split.moved:
                 self.notes.append(f"{split.moved} rows changed sides, so that no copy of a row stands on both")
+                if not len(split.val):
+                    self.notes.append("no row can be held out: each has more copies than dataset.val_size has room for")
             val = main.store_rows(order[split.val]) if len(split.val) else None
             return main.store_rows(order[split.train]), val
         everything = Selection(shuffle=False, limit=None, seed=seed)

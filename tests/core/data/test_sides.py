@@ -49,6 +49,12 @@ def test_copies_never_stand_on_both_sides(tmp_path: Path, bpe: Any) -> None:
     assert again.data_hash == got.data_hash, "the same seed, the same split"
 
 
+def test_copies_that_leave_nothing_to_hold_out_are_said(tmp_path: Path, bpe: Any) -> None:
+    got = made(tmp_path, bpe, rows(2) * 10, "val_size: 4")
+    assert (len(got.train), got.val) == (20, None)
+    assert any("no row can be held out" in note for note in got.warnings)
+
+
 def test_rows_of_a_validation_file_leave_training(tmp_path: Path, bpe: Any) -> None:
     got = made(tmp_path, bpe, rows(20), "val: val.jsonl", [*rows(5), *rows(5, 100)])
     assert got.val is not None
