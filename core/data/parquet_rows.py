@@ -1,0 +1,60 @@
+"""Parquet to rows, batch by batch; text stays text, other scalars are written out."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from llmtui.core.data.records import Record, Written
+from llmtui.core.data.text_files import open_bytes
+from llmtui.core.errors import DataError
+
+_BATCH_ROWS: Final = 1000
+MAGIC: Final = b"PAR1"
+
+
+def parquet_rows(path: Path) -> Iterator[Record]:
+    """The rows of a Parquet file, also of a gzipped one; memory does not grow with the file.
+
+    Raises:
+        DataError: it is no Parquet, or damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with tempfile.TemporaryFile() as unpacked:
+            source: Any = str(path)
+            with path.open("rb") as raw:
+                packed = raw.read(4) != MAGIC
+            if packed:  # Parquet is read from its end, and gzip only from its beginning
+                with open_bytes(path) as file:
+                    shutil.copyfileobj(file, unpacked, 1 << 20)
+                unpacked.seek(0)
+                source = unpacked
+            with pq.ParquetFile(source) as table:
+                number = 0
+                for batch in table.iter_batches(_BATCH_ROWS):
+                    for row in batch.to_pylist():
+                        number += 1
+                        yield Record(f"{path.name}, row {number}", {k: scalar(v) for k, v in row.items()})
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = str(error).split("\n", 1)[0][:200]
+        raise DataError(f"not readable as Parquet: {reason}", place=path.name, hint="check the file") from error
+
+
+def scalar(value: Any) -> Any:
+    """A cell of a table: text, lists and objects as they are, no number as nothing, bytes as the text they hold."""
+    if value is None or isinstance(value, str | list | dict | bool):
+        return value
+    if isinstance(value, float) and value != value:
+        return None  # how a gap in a column of numbers is kept
+    if isinstance(value, bytes):
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError:
+            return value
+    return Written(value)
