@@ -15,7 +15,7 @@ from llmtui.core.data.answers import Answers
 from llmtui.core.data.made import Meta, damaged, read_meta, write_meta
 from llmtui.core.data.making import Making, Progress, refuse_nothing
 from llmtui.core.data.pieces import token_pieces
-from llmtui.core.data.token_store import CUT, StoredTokens, TokenStore, TokenWriter
+from llmtui.core.data.token_store import StoredTokens, TokenStore, TokenWriter
 from llmtui.core.errors import DataError
 from llmtui.core.preset import Preset
 
@@ -133,23 +133,13 @@ def _make(folder: Path, preset: Preset, tokenizer: Any, base_folder: Path, on_pr
     store = TokenStore(folder)
     train = StoredTokens(store, made.train)
     val = StoredTokens(store, made.val) if made.val is not None else None
-    cut = train.flagged(CUT) + (val.flagged(CUT) if val is not None else 0)
-    notes += _long_rows(cut, counts.split, preset.dataset.max_length)
+    notes += counts.sentences(preset.dataset.max_length)
     write_meta(folder, Meta(
         rows_read=made.rows_read, dropped=counts.dropped, rows_cut=counts.cut, rows_split=counts.split,
         sources=made.sources, cleaned=made.cleaned, notes=notes, labels=made.labels, train=len(train),
         val=len(val) if val is not None else 0, data_hash=_hash(train, val), made=time.time(),
         tokenizer=type(tokenizer).__name__,
     ), token_pieces(tokenizer, writer.used))  # fmt: skip
-
-
-def _long_rows(cut: int, split: int, max_length: int) -> list[str]:
-    notes = []
-    if cut:
-        notes.append(f"{cut} rows are cut at {max_length} tokens; a cut row has no end token")
-    if split:
-        notes.append(f"{split} rows longer than {max_length} tokens are split; only a last piece has the end token")
-    return notes
 
 
 def _hash(train: StoredTokens, val: StoredTokens | None) -> str:
@@ -160,5 +150,3 @@ def _hash(train: StoredTokens, val: StoredTokens | None) -> str:
     if val is not None:
         state.update(val.content())
     return str(state.hexdigest())
-
-

@@ -18,7 +18,6 @@ _CHECKS: Final[tuple[tuple[str, Callable[[Preset], bool], str], ...]] = (
     ("gpu_split.nodes", lambda p: p.gpu_split.nodes > 1, "one machine runs"),
     ("gpu_split.deepspeed_config", lambda p: p.gpu_split.deepspeed_config is not None, "remove it"),
     ("gpu_split.keep", lambda p: p.gpu_split.keep != "effective", "keep: effective runs"),
-    ("dataset.sources", lambda p: bool(p.dataset.sources), "name one source in dataset.name_or_path"),
     ("training.packing", lambda p: p.training.packing, "set packing: false"),
     ("training.recipe", lambda p: p.training.recipe != "trainer", "recipe: trainer runs"),
     ("checkpoints.mirror", lambda p: p.checkpoints.mirror is not None, "remove it"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from llmtui.core.preset.schema import TEMPLATES
 
@@ -49,3 +49,8 @@ def absolute_at(key: str, value: str, folder: Path) -> str:
 
 def _whole(path: Path) -> str:
     return str(path.absolute()) if ".." not in path.parts else str(path.resolve())
+
+
+def absolute_sources(sources: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    """`dataset.sources` with every path made absolute."""
+    return [{**source, "name_or_path": absolute(source["name_or_path"], folder)} for source in sources]

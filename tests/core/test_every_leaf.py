@@ -102,7 +102,7 @@ TRAINED: Final = frozenset(
 PREPARED: Final = frozenset(
     f"dataset.{name}"
     for name in (
-        "name_or_path", "columns", "limit", "shuffle", "template", "train_on", "val_size", "max_length", "on_long",
+        "name_or_path", "sources", "columns", "limit", "shuffle", "template", "train_on", "val_size", "max_length", "on_long",
         "val", "label.column", "label.names", "clean.nfkc", "clean.lower", "clean.control_characters", "clean.symbols",
         "clean.min_length", "clean.max_length", "clean.duplicates",
     )

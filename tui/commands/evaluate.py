@@ -17,7 +17,7 @@ from llmtui.core import words
 from llmtui.core.errors import DataError, LlmtuiError, MachineError, RefusedError, RunFailedError, UsageError
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.label_words import label_cells, share
-from llmtui.tui.commands.options import Json, Run, the_run
+from llmtui.tui.commands.options import Json, Run, the_run_at
 from llmtui.tui.commands.output import columns, plain, say, say_json
 
 _SHOW_SECONDS: Final = 0.25
@@ -36,7 +36,7 @@ def evaluate(
 
     Loss, token accuracy and, with dataset.label, how many labels are answered exactly. RUN@STEP scores a checkpoint.
     """
-    directory, step = the_run(run, as_json)
+    directory, step = the_run_at(run, as_json)
     path = data.expanduser().absolute()
     if not path.exists():
         raise DataError("there is no such file", place=str(data), hint="name a file of rows, such as test.jsonl")

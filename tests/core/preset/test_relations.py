@@ -140,7 +140,6 @@ def test_what_a_later_version_runs_is_valid_and_refused_with_a_sentence(written:
     assert problem.cure
 
 
-@pytest.mark.parametrize("written", ["sources: [{name_or_path: x}]"])
 def test_what_a_later_version_does_with_data_is_refused_until_then(written: str) -> None:
     loaded = parse_preset(f"{MODEL}dataset: {{name_or_path: rows.jsonl, {written}}}\n")
     (problem,) = unsupported(loaded.preset, "my.yaml", loaded.lines)

@@ -18,7 +18,6 @@ model:
   quantization: int8
 dataset:
   name_or_path: rows.jsonl
-  template: chat
   val_size: 100          # rows
 lora:
   r: 8                   # small on purpose
@@ -31,7 +30,7 @@ COMMENTS: Final = ("# The whole night's work.", "# the base", "# rows", "# small
 
 # What the kind of a key alone does not say.
 VALUES: Final = {
-    "dataset.sources": "[{a: b}]",
+    "dataset.sources": "[{name_or_path: more.jsonl}]",
     "dataset.columns": "{a: b}",
     "dataset.label.names": "[neg, pos]",
     "dataset.template": "own学.jinja",
