@@ -44,9 +44,7 @@ def delimited_rows(file: TextIO, name: str, preferred: str | None) -> Iterator[R
     while first and not first.strip():
         first, begin = file.readline(), begin + 1
     dialect = _dialect(first, preferred)
-    reader = csv.reader(
-        chain([first], file), delimiter=dialect.delimiter, skipinitialspace=dialect.blanks, strict=True
-    )
+    reader = csv.reader(chain([first], file), delimiter=dialect.delimiter, skipinitialspace=dialect.blanks, strict=True)
     problems, line = Problems(), begin
     try:
         header = _header(next(reader, []), f"{name}:{begin}")

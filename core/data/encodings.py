@@ -75,9 +75,9 @@ def legacy_encoding(sample: bytes) -> str | None:
     euc, japanese = _read(sample, "euc_jp"), _read(sample, "cp932")
     if euc is not None and _share(_KANA, euc) >= 0.1 and (japanese is None or _share(_HALF_WIDTH, japanese) > 0.3):
         return "euc_jp"
-    if japanese is not None and _share(_HALF_WIDTH, japanese) <= 0.5:
-        if _share(_KANA, japanese) >= 0.1 or not _western(sample):
-            return "cp932"
+    likely = japanese is not None and _share(_HALF_WIDTH, japanese) <= 0.5
+    if likely and (_share(_KANA, japanese or "") >= 0.1 or not _western(sample)):
+        return "cp932"
     if (utf16 := _bare_utf16(sample)) is not None:
         return utf16
     if _western(sample) and _read(sample, "cp1252") is not None:

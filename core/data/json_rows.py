@@ -217,9 +217,9 @@ def _columns(whole: dict[str, Any], lists: dict[str, list[Any]], conversation: b
     if lists and len(lists) == len(whole) and any(lists.values()):
         return lists
     numbered = [value for value in whole.values() if isinstance(value, dict)]
-    if len(numbered) == len(whole) and numbered and all(set(v) == set(numbered[0]) for v in numbered):
-        if numbered[0] and all(key.isdecimal() for key in numbered[0]):
-            return {key: list(value.values()) for key, value in whole.items()}
+    keys = set(numbered[0]) if len(numbered) == len(whole) and numbered else set()
+    if keys and all(key.isdecimal() for key in keys) and all(set(value) == keys for value in numbered):
+        return {name: list(value.values()) for name, value in whole.items()}
     return None
 
 
