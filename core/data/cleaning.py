@@ -6,6 +6,7 @@ first lets `symbols` name the plain character, and what is equal or long is judg
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from array import array
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from llmtui.core.data.rows import Example
 from llmtui.core.preset.schema import CleanSection
 
 # Cc without tab, line feed and carriage return, which are part of a text's shape.
-_CONTROLS: Final = dict.fromkeys(code for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r")
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
 Step = Callable[[str], str]
 
 EMPTY: Final = "empty after cleaning"
@@ -74,10 +75,10 @@ def _steps(section: CleanSection) -> Iterator[tuple[str, Step]]:
     if section.lower:
         yield "lower", str.lower
     if section.control_characters:
-        yield "control_characters", lambda text: text.translate(_CONTROLS)
+        yield "control_characters", lambda text: _CONTROLS.sub("", text)
     if section.symbols:
-        unwanted = dict.fromkeys(map(ord, section.symbols))
-        yield "symbols", lambda text: text.translate(unwanted)
+        unwanted = re.compile(f"[{re.escape(section.symbols)}]+")
+        yield "symbols", lambda text: unwanted.sub("", text)
 
 
 def _with_texts(example: Example, step: Step) -> Example:
@@ -138,7 +139,7 @@ class SeenRows:
 
     def _grow(self) -> None:
         firsts, seconds = self._first, self._second
-        self._resize(4 * len(firsts))
+        self._resize(2 * len(firsts))
         for first, second in zip(firsts, seconds, strict=True):
             if first:
                 self._put(first, second)
