@@ -54,13 +54,24 @@ def find_model(preset: Preset, base_folder: Path, kept: Path, on_progress: Progr
     return location if location.local else _fetched(location.path, preset, on_progress)
 
 
-def _fetched(name: str, preset: Preset, on_progress: Progress) -> Location:
+def find_tokenizer(preset: Preset, base_folder: Path, on_progress: Progress) -> Location:
+    """Where the model's tokenizer and config are, as `find_model` would find them, but without weights from a hub."""
+    location = locate(preset.model.name_or_path, base_folder)
+    if location.gguf is not None:
+        on_progress("loading_model", 0, None, f"converting {location.gguf.name} (once)")
+        return Location(str(converted(location.gguf)), fleeting=True)
+    if location.local:
+        return Location(location.path)
+    return _fetched(location.path, preset, on_progress, weights=False)
+
+
+def _fetched(name: str, preset: Preset, on_progress: Progress, *, weights: bool = True) -> Location:
     """A hub model as a folder of the local cache; without a network, what is there already serves."""
     model = preset.model
     on_progress("downloading", 0, None, name)
     try:
         folder = download(name, model.revision, model.trust_remote_code,
-                          lambda done, total: on_progress("downloading", done, total, name))  # fmt: skip
+                          lambda done, total: on_progress("downloading", done, total, name), weights=weights)  # fmt: skip
         return Location(str(folder), hub_id=name)
     except LlmtuiError:
         raise

@@ -140,12 +140,6 @@ def test_what_a_later_version_runs_is_valid_and_refused_with_a_sentence(written:
     assert problem.cure
 
 
-def test_what_a_later_version_does_with_data_is_refused_until_then(written: str) -> None:
-    loaded = parse_preset(f"{MODEL}dataset: {{name_or_path: rows.jsonl, {written}}}\n")
-    (problem,) = unsupported(loaded.preset, "my.yaml", loaded.lines)
-    assert (problem.line, problem.field) == (2, f"dataset.{written.partition(':')[0]}")
-
-
 def test_what_comes_from_the_command_line_says_so() -> None:
     loaded = parse_preset(MODEL + DATA, Path("my.yaml"), ["training.packing=true"])
     assert [p.file for p in unsupported(loaded.preset, "my.yaml", loaded.lines)] == ["--set"]
