@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config
 
 from llmtui.core.data import Prepared, prepare
 from llmtui.core.data.answers import Answers
@@ -184,3 +184,22 @@ def test_it_halves_the_batch_when_memory_runs_out_and_leaves_no_trace(trained: A
     assert sizes == [16, 8, *[4] * 8]
     assert torch.equal(state, torch.get_rng_state())
     assert model.training
+
+
+@pytest.mark.parametrize("kind", ["neox", "gpt2"])
+def test_padding_changes_no_answer(kind: str, neox: Path) -> None:
+    """Also where positions are learned one by one."""
+    tokenizer = AutoTokenizer.from_pretrained(neox)
+    if kind == "gpt2":
+        torch.manual_seed(1)
+        size = {"vocab_size": len(tokenizer), "n_positions": 64, "n_embd": 32, "n_layer": 2, "n_head": 2}
+        model = AutoModelForCausalLM.from_config(GPT2Config(**size, bos_token_id=None, eos_token_id=0))
+    else:
+        model = AutoModelForCausalLM.from_pretrained(neox)
+    model.eval()
+    draw = torch.Generator().manual_seed(0)
+    prompts = [torch.randint(3, len(tokenizer), (length,), generator=draw).tolist() for length in (40, 31, 12, 3, 1)]
+    answering = scorer(model, tokenizer)
+    together = answering._answer(prompts, 8, ())
+    assert together == [answering._answer([prompt], 8, ())[0] for prompt in prompts]
+    assert len(set(together)) > 1
