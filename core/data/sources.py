@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from llmtui.core.data.hub import hub_records
-from llmtui.core.data.parsing import SUFFIXES, Record, parse_file, stream_file, suffix
+from llmtui.core.data.parquet_rows import MAGIC
+from llmtui.core.data.parsing import SUFFIXES, Cut, parse_file, stream_file, suffix
+from llmtui.core.data.records import Record
+from llmtui.core.data.text_files import first_bytes
 from llmtui.core.errors import DataError
 from llmtui.core.preset.paths import is_split_name
-from llmtui.core.preset.schema import DatasetSection
+from llmtui.core.preset.schema import DatasetSection, SourceSection
+
+_DESCRIBING: Final = frozenset({"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"})
+_HELD_OUT: Final = frozenset({"test", "val", "valid", "validation", "dev", "eval"})
 
 
 def is_local(name: str, base_folder: Path) -> bool:
@@ -29,20 +37,43 @@ def local_files(name: str, base_folder: Path) -> list[Path]:
     """
     path = base_folder / Path(name).expanduser()
     if path.is_dir():
-        files = sorted(p for p in path.iterdir() if p.is_file() and suffix(p) in SUFFIXES)
-        if not files:
-            raise DataError("the folder holds no data file", place=name, hint=f"put {', '.join(SUFFIXES)} files there")
-        return files
+        return _files_in(path, name)
     if not path.is_file():
         near = get_close_matches(
             path.name, [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else [], n=1
         )
         hint = f"did you mean {path.parent / near[0]}?" if near else "check dataset.name_or_path"
         raise DataError("there is no such data file", place=name, hint=hint)
-    if suffix(path) not in SUFFIXES:
+    if suffix(path) not in SUFFIXES and first_bytes(path, 4) != MAGIC:
         raise DataError(f"files ending in {path.suffix or 'nothing'} are not data files here", place=name,
                         hint=f"use {', '.join(SUFFIXES)}, also .gz")  # fmt: skip
     return [path]
+
+
+def _files_in(folder: Path, name: str) -> list[Path]:
+    """The data files of a folder, else those of its subfolders; what describes data is none."""
+    for found in (folder.iterdir(), folder.rglob("*")):
+        files = sorted(
+            path for path in found
+            if suffix(path) in SUFFIXES and path.name not in _DESCRIBING and path.is_file()
+            and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        )  # fmt: skip
+        if files:
+            return files
+    if next(folder.rglob("*.arrow"), None) is not None:
+        raise DataError(
+            "the folder was written by save_to_disk",
+            place=name,
+            hint='write it out as Parquet: datasets.load_from_disk(…)["train"].to_parquet("rows.parquet")',
+        )
+    raise DataError("the folder holds no data file", place=name, hint=f"put {', '.join(SUFFIXES)} files there")
+
+
+def _other_splits(files: Sequence[Path]) -> list[str]:
+    """Files that are called like validation or test rows beside files that are called like training rows."""
+    words = [set(re.split(r"[^a-z]+", path.name.lower())) for path in files]
+    others = [path.name for path, parts in zip(files, words, strict=True) if parts & _HELD_OUT]
+    return others if any("train" in parts for parts in words) else []
 
 
 @dataclass(frozen=True)
@@ -55,6 +86,7 @@ class Source:
     split: str
     columns: Mapping[str, str]
     limit: int | None
+    cut: Cut
     note: Callable[[str], None]
 
     def records(self) -> Iterator[Record]:
@@ -68,9 +100,15 @@ class Source:
         return islice(everything, self.limit)
 
     def _local(self) -> Iterator[Record]:
+        if others := _other_splits(self.files):
+            self.note(f"{self.name}: all files are read, also {', '.join(others)}; "
+                      "name the file to train on when they are for evaluation")  # fmt: skip
         found = False
         for path in self.files:
-            for record in stream_file(path, self.note):
+            if len(self.files) > 1 and not path.stat().st_size:
+                self.note(f"{path.name} is empty")
+                continue
+            for record in stream_file(path, self.note, self.cut):
                 found = True
                 yield record
         if not found:
@@ -85,29 +123,26 @@ def sources_of(dataset: DatasetSection, base_folder: Path, note: Callable[[str],
         note: told once what is worth saying about reading a file.
     """
     said = _once(note)
-    first = dataset.name_or_path
-    named = [_source(first, dataset.config, dataset.split, dataset.columns, None, base_folder, said)] if first else []
-    return named + [
-        _source(s.name_or_path, s.config, s.split, s.columns or dataset.columns, s.limit, base_folder, said)
-        for s in dataset.sources
-    ]
+    own = SourceSection(name_or_path="-", config=dataset.config, split=dataset.split)
+    named = [own.model_copy(update={"name_or_path": dataset.name_or_path})] if dataset.name_or_path else []
+    return [_source(source, dataset, base_folder, said) for source in (*named, *dataset.sources)]
 
 
 def val_sources_of(dataset: DatasetSection, base_folder: Path, note: Callable[[str], None]) -> list[Source]:
     """The source of `dataset.val`: a file, another hub set, or a split of the training set."""
     val = dataset.val or ""
-    said = _once(note)
+    named = SourceSection(name_or_path=val or "-")
     if is_split_name(val):
-        return [_source(dataset.name_or_path or "", dataset.config, val, dataset.columns, None, base_folder, said)]
-    return [_source(val, None, "train", dataset.columns, None, base_folder, said)]
+        update = {"name_or_path": dataset.name_or_path or "", "config": dataset.config, "split": val}
+        named = named.model_copy(update=update)
+    return [_source(named, dataset, base_folder, _once(note))]
 
 
-def _source(
-    name: str, config: str | None, split: str, columns: Mapping[str, str], limit: int | None, base_folder: Path,
-    note: Callable[[str], None],
-) -> Source:  # fmt: skip
+def _source(source: SourceSection, dataset: DatasetSection, base_folder: Path, note: Callable[[str], None]) -> Source:
+    name = source.name_or_path
     files = tuple(local_files(name, base_folder)) if is_local(name, base_folder) else ()
-    return Source(name, files, config, split, columns, limit, note)
+    columns = source.columns or dataset.columns
+    return Source(name, files, source.config, source.split, columns, source.limit, dataset.cut, note)
 
 
 def _once(note: Callable[[str], None]) -> Callable[[str], None]:

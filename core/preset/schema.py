@@ -111,6 +111,9 @@ class DatasetSection(Section):
     label: LabelSection | None = _key(None, "Classification: the label column and its names.")
     limit: Int | None = _key(None, "Use at most this many rows.", unit="rows", ge=1)
     shuffle: bool = _key(False, "Shuffle the rows (with the seed) before limiting and splitting.")
+    cut: Literal["line", "paragraph", "file"] = _key(
+        "line", "What a row of a .txt file is: a line, a paragraph (blank lines between them), or the whole file."
+    )
     template: Text = _key(
         "alpaca", "How a row becomes text: alpaca, rinna, chat, chat:NAME, text, or a jinja file of your own."
     )

@@ -78,6 +78,7 @@ AROUND: Final = {
     "dataset.clean.control_characters": ["dataset.name_or_path=odd.jsonl"],
     "dataset.clean.duplicates": ["dataset.name_or_path=more.jsonl"],
     "dataset.on_long": ["dataset.template=text", "dataset.max_length=18"],
+    "dataset.cut": ["dataset.name_or_path=plain.txt", "dataset.template=text"],
     "training.early_stopping_patience": ["training.learning_rate=0", "training.eval_steps=1"],
     "training.on_nan": ["training.learning_rate=1e35"],
     "training.train_sampling_strategy": ["training.per_device_train_batch_size=2"],
@@ -102,9 +103,9 @@ TRAINED: Final = frozenset(
 PREPARED: Final = frozenset(
     f"dataset.{name}"
     for name in (
-        "name_or_path", "sources", "columns", "limit", "shuffle", "template", "train_on", "val_size", "max_length", "on_long",
-        "val", "label.column", "label.names", "clean.nfkc", "clean.lower", "clean.control_characters", "clean.symbols",
-        "clean.min_length", "clean.max_length", "clean.duplicates",
+        "name_or_path", "sources", "columns", "limit", "shuffle", "template", "train_on", "val_size", "max_length",
+        "on_long", "val", "cut", "label.column", "label.names", "clean.nfkc", "clean.lower",
+        "clean.control_characters", "clean.symbols", "clean.min_length", "clean.max_length", "clean.duplicates",
     )
 )  # fmt: skip
 SUPERVISED: Final = {
@@ -138,6 +139,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lines = [{**row, "text": row["output"], **label} for row, label in zip(chosen, labels, strict=True)]
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    (folder / "plain.txt").write_text("".join(f"{word}.\n{word}!\n\n" for word in WORDS), encoding="utf-8")
     return folder
 
 
