@@ -128,6 +128,7 @@ def _make(folder: Path, preset: Preset, tokenizer: Any, base_folder: Path, on_pr
     if made.val is not None and not len(made.val):
         notes.append("no validation row is left after dropping, so nothing is evaluated")
         made.val = None
+    numpy.save(folder / "lengths.npy", numpy.frombuffer(counts.lengths, dtype=numpy.int32))
     numpy.save(folder / "train.npy", made.train)
     numpy.save(folder / "val.npy", numpy.arange(0) if made.val is None else made.val)
     store = TokenStore(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
@@ -31,13 +32,14 @@ class SpecialTokens:
 @dataclass
 class Counts:
     """What happened to rows while tokenising: `cut`, `split` and `ends_inside` (the data writes the end token in the
-    middle of a text) count rows, `dropped` rows or pieces by reason.
+    middle of a text) count rows, `dropped` rows or pieces by reason; `lengths` are the tokens of each row as a whole.
     """
 
     cut: int = 0
     split: int = 0
     ends_inside: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
+    lengths: array[int] = field(default_factory=lambda: array("i"), compare=False)
 
     def drop(self, reason: str) -> None:
         """Count one dropped row."""
@@ -198,6 +200,7 @@ def finish_rows(
         counts: what is cut, split and dropped is added to it.
     """
     ids, trained = with_special_tokens(ids, trained, item, special)
+    counts.lengths.append(len(ids))
     counts.ends_inside += item.append_eos and special.end in ids[len(special.begin) : -1]
     if len(ids) <= max_length:
         pieces = [Piece(ids, trained, _ends(ids, special))]

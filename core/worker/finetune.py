@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
+from llmtui.core.data.epochs import steps_of
 from llmtui.core.errors import DataError
 from llmtui.core.preset import Preset
 from llmtui.core.runs import events as ev
@@ -27,7 +28,7 @@ from llmtui.core.worker.loading import load
 from llmtui.core.worker.memory import final_event, memory_event
 from llmtui.core.worker.models import positions
 from llmtui.core.worker.obeying import Obedience
-from llmtui.core.worker.plan import plan_event, steps_of
+from llmtui.core.worker.plan import plan_event
 from llmtui.core.worker.progress import load_progress
 from llmtui.core.worker.result import save_result
 from llmtui.core.worker.saving import Checkpoints, expected_checkpoint_bytes
