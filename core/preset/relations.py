@@ -75,8 +75,8 @@ _RELATIONS: Final = (
     Relation("dataset.val_size", ("dataset.val",), lambda p: p.dataset.val is not None and p.dataset.val_size > 0,
              "holds rows out, and dataset.val names other validation rows", "keep one of them"),
     Relation("dataset.val", ("dataset.name_or_path",), lambda p: p.dataset.val is not None
-             and is_split_name(p.dataset.val) and looks_like_path(p.dataset.name_or_path or ""),
-             "is the name of a split, and the data is a file or folder", "name a file such as val.jsonl or ./val"),
+             and is_split_name(p.dataset.val) and looks_like_path(p.dataset.name_or_path or "./none"),
+             "is the name of a split, and the data is no hub set", "name a file such as val.jsonl or ./val"),
     Relation("dataset.clean.max_length", ("dataset.clean.min_length",),
              lambda p: 0 < (p.dataset.clean.max_length or 0) < (p.dataset.clean.min_length or 0),
              "is below min_length: no row would be left", "make it larger"),
