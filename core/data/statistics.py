@@ -10,7 +10,7 @@ from llmtui.core.data.answers import Answers
 from llmtui.core.data.epochs import steps_of
 from llmtui.core.data.order import STRATEGIES, epoch_order
 from llmtui.core.data.prepare import Prepared
-from llmtui.core.data.token_store import CUT, ENDED, StoredTokens
+from llmtui.core.data.token_store import CUT, ENDED, FIRST_TRAINED, StoredTokens
 from llmtui.core.preset import Preset
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _side(rows: StoredTokens, answers: Answers | None) -> SideStatistics:
     if answers is not None:
         labels = {name: answers.labels.count(number) for number, name in enumerate(answers.names)}
     return SideStatistics(
-        rows=len(rows), tokens=rows.tokens, trained_tokens=_trained(rows), rows_cut=rows.flagged(CUT),
+        rows=len(rows), tokens=rows.tokens, trained_tokens=rows.trained_tokens - rows.flagged(FIRST_TRAINED), rows_cut=rows.flagged(CUT),
         rows_without_end=len(rows) - rows.flagged(ENDED), labels=labels,
     )  # fmt: skip
 
@@ -195,14 +195,6 @@ def _whole_lengths(prepared: Prepared) -> Indices:
 
     lengths: Indices = numpy.load(prepared.folder / "lengths.npy", allow_pickle=False).astype(numpy.int64)
     return lengths
-
-
-def _trained(rows: StoredTokens) -> int:
-    """Trained tokens without those that begin a row: nothing predicts them."""
-    import numpy
-
-    flags = numpy.memmap(rows.store.folder / "trained.bin", dtype=numpy.uint8, mode="r")
-    return rows.trained_tokens - int(flags[rows.store.starts[rows.order]].sum())
 
 
 def _lengths(rows: StoredTokens) -> Indices:

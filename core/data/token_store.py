@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CUT: Final = 1
 ENDED: Final = 2
+FIRST_TRAINED: Final = 4  # the row's first token, which nothing predicts: what is fed never trains it
 _CODES: Final = {"starts": "q", "place_starts": "q", "trained": "i", "flags": "B", "hashes": "Q", "answers": "i",
                  "labels": "i"}  # fmt: skip
 
@@ -79,7 +80,8 @@ class TokenWriter:
         columns["starts"].append(columns["starts"][-1] + len(piece.ids))
         columns["place_starts"].append(columns["place_starts"][-1] + written)
         columns["trained"].append(sum(piece.trained))
-        columns["flags"].append((CUT if cut else 0) | (ENDED if piece.ended else 0))
+        first = FIRST_TRAINED if piece.trained[:1] == [True] else 0
+        columns["flags"].append((CUT if cut else 0) | (ENDED if piece.ended else 0) | first)
         columns["hashes"].append(xxhash.xxh3_64_intdigest(trained, xxhash.xxh3_64_intdigest(ids)))
         columns["answers"].append(answer)
         columns["labels"].append(label)
@@ -187,7 +189,7 @@ class StoredTokens:
         return int(self.store.column("trained")[self.order].sum())
 
     def flagged(self, flag: int) -> int:
-        """How many rows are `CUT` or `ENDED`."""
+        """How many rows are `CUT`, `ENDED` or `FIRST_TRAINED`."""
         return int((self.store.column("flags")[self.order] & flag != 0).sum())
 
     def content(self) -> bytes:
