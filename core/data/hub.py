@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from llmtui.core.data.parsing import Record, Written
+from llmtui.core.data.records import ClassId, Record, Written
 from llmtui.core.errors import DataError, LlmtuiError, MachineError
 
 _BATCH_ROWS: Final = 1000
@@ -36,15 +36,18 @@ def hub_records(name: str, config: str | None, split: str) -> Iterator[Record]:
         loaded = datasets.load_dataset(identity, config, split=split, revision=revision)
     except Exception as error:
         raise set_error(name, error) from error
+    classes = {name: feature.names for name, feature in loaded.features.items() if hasattr(feature, "int2str")}
     number = 0
     for batch in loaded.with_format("arrow").iter(_BATCH_ROWS):
         for row in batch.to_pylist():
             number += 1
-            yield Record(f"{identity}, row {number}", _fields(row))
+            yield Record(f"{identity}, row {number}", _fields(row, classes))
 
 
-def _fields(row: dict[str, Any]) -> dict[str, Any]:
-    return {k: v if v is None or isinstance(v, str | list | dict) else Written(v) for k, v in row.items()}
+def _fields(row: dict[str, Any], classes: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    fields = {k: v if v is None or isinstance(v, str | list | dict) else Written(v) for k, v in row.items()}
+    named = {k: ClassId.of(row[k], names) for k, names in classes.items() if isinstance(row.get(k), int)}
+    return fields | named
 
 
 def set_error(name: str, error: Exception) -> LlmtuiError:

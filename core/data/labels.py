@@ -10,7 +10,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Final
 
-from llmtui.core.data.parsing import Record, Written
+from llmtui.core.data.records import ClassId, Record, Written
 from llmtui.core.data.rows import Example, Problems, column_of
 from llmtui.core.errors import DataError
 from llmtui.core.preset.schema import LabelSection
@@ -80,7 +80,7 @@ class Labels:
             self._note(value, record.place, problems)
         else:
             self._found.setdefault(name)
-        return Record(record.place, {**record.fields, self.column: _UNREADABLE if name is None else name})
+        return replace(record, fields={**record.fields, self.column: _UNREADABLE if name is None else name})
 
     def marked(self, example: Example) -> Example:
         """The example made from a named record, with its output as the label."""
@@ -91,7 +91,7 @@ class Labels:
         if not text:
             return None
         if not self._names:
-            return text
+            return value.name or None if isinstance(value, ClassId) else text
         if text in self._names:
             return self._names[text]
         whole = text.removesuffix(".0") if isinstance(value, Written) else text  # a column of ids with gaps is floats
@@ -101,7 +101,7 @@ class Labels:
         text = _text(value)
         if text is None:
             problems.add(f'the label column "{self.column}" holds a list or an object', place, "name another column")
-        elif not text:
+        elif not text or not self._names:
             problems.add(f'"{self.column}" has no label', place, "add the labels, or remove the rows")
         else:
             problems.add(f'"{self.column}" has a label that dataset.label.names does not know',

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llmtui.core.data.labels import Labels
-from llmtui.core.data.parsing import Record, Written
+from llmtui.core.data.records import Record, Written
 from llmtui.core.data.rows import Example, Problems
 from llmtui.core.errors import DataError
 from llmtui.core.preset.schema import LabelSection
@@ -85,3 +85,21 @@ def test_a_missing_column_is_named_with_those_there_are() -> None:
 def test_the_answer_is_kept_as_the_label() -> None:
     marked = Labels(LabelSection(column="label")).marked(Example("p", instruction="t", output="pos"))
     assert marked == Example("p", instruction="t", label="pos")
+
+
+def test_a_hub_set_brings_its_own_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    from llmtui.core.data.hub import hub_records
+
+    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])})
+    table = datasets.Dataset.from_dict({"text": ["a", "b", "c"], "label": [1, 0, -1]}, features=features)
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: table)
+    records = list(hub_records("who/films", None, "train"))
+    assert [str(record.fields["label"]) for record in records] == ["1", "0", "-1"], "as they stand there"
+    for names, wanted in (({}, ["pos", "neg"]), ({"0": "bad", "1": "good"}, ["good", "bad"])):
+        labels, problems = Labels(LabelSection(column="label", names=names)), Problems()
+        assert [labels.named(record, problems).fields["label"] for record in records[:2]] == wanted
+        labels.named(records[2], problems)
+        with pytest.raises(DataError, match="who/films, row 3"):
+            problems.raise_if_any()
