@@ -60,6 +60,30 @@ def test_the_whole_text_is_there_with_every_special_token_for_itself(tmp_path: P
     assert not shown.pieces[0].trained, "nothing predicts the first token"
 
 
+@pytest.mark.parametrize("name", ["bpe", "bpe_with_end", "rinna", "smollm2", "sentencepiece_tokenizer"])
+def test_any_text_is_shown_as_it_stands_in_its_file(tmp_path: Path, request: pytest.FixtureRequest, name: str) -> None:
+    tokenizer = request.getfixturevalue(name)
+    texts = [
+        "  two blanks\tand a tab",
+        "A#B##C @@",
+        "é e\u0301 ﬁ Ⅳ",
+        "👩‍👩‍👧‍👦",
+        "<0x41> ▁ Ġ Ċ",
+        "\u200bzero\x00",
+        "日本語 ｶﾅ",
+    ]
+    if name == "rinna":  # for a sentencepiece model these are other things than they look: a byte, a blank
+        texts.remove("<0x41> ▁ Ġ Ċ")
+    if name == "sentencepiece_tokenizer":  # it has no bytes for what it does not know
+        texts = ["The quick brown fox", "これはテストです"]
+    shown = Preview(made(tmp_path, tokenizer, [{"text": text} for text in texts], "template: text"))
+    for index, text in enumerate(texts):
+        row = shown.row("train", index)
+        got = "".join(piece.text for piece in row.pieces if piece.kind != "special")
+        assert got == text or (name == "sentencepiece_tokenizer" and got == " " + text), row.pieces
+        assert shown.find("train", text, 0) == index
+
+
 def test_a_character_cut_in_its_middle_is_said_with_a_replacement(tmp_path: Path, bpe: Any) -> None:
     data = made(tmp_path, bpe, [{"text": "ab" + "𝔘" * 9}], "template: text")
     whole = Preview(data).row("train", 0)
