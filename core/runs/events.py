@@ -183,6 +183,13 @@ class BatchSize(EventBase, frozen=True, kw_only=True, tag="batch_size"):
     cause: str
 
 
+class FirstBatches(EventBase, frozen=True, kw_only=True, tag="first_batches"):
+    """The hash of the input ids and labels that were fed first (`core.data.fed`): what `llmtui data --json` shows."""
+
+    batches: int
+    hash: str
+
+
 class WarningEvent(EventBase, frozen=True, kw_only=True, tag="warning"):
     """Something the user should know; `code` is stable, `text` for people."""
 
@@ -320,7 +327,7 @@ class HardwarePeaks(EventBase, frozen=True, kw_only=True, tag="hardware_peaks"):
 
 WORKER_EVENTS: tuple[type[EventBase], ...] = (
     WorkerStart, PhaseEvent, Plan, Step, Eval, Memory, Checkpoint, CheckpointRemoved, Sample, BatchSize,
-    WarningEvent, ErrorEvent, Result, Answer, Exit, GpuFinal,
+    FirstBatches, WarningEvent, ErrorEvent, Result, Answer, Exit, GpuFinal,
 )  # fmt: skip
 SUPERVISOR_EVENTS: tuple[type[EventBase], ...] = (
     SupervisorStart, StateEvent, Attempt, Hardware, HardwarePeaks, GpuFinal, Answer, WarningEvent,
@@ -328,8 +335,8 @@ SUPERVISOR_EVENTS: tuple[type[EventBase], ...] = (
 
 Event = (
     WorkerStart | PhaseEvent | Plan | Step | Eval | Memory | Checkpoint | CheckpointRemoved | Sample
-    | BatchSize | WarningEvent | ErrorEvent | Result | Answer | Exit | SupervisorStart | StateEvent | Attempt
-    | Hardware | HardwarePeaks | GpuFinal
+    | BatchSize | FirstBatches | WarningEvent | ErrorEvent | Result | Answer | Exit | SupervisorStart | StateEvent
+    | Attempt | Hardware | HardwarePeaks | GpuFinal
 )  # fmt: skip
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Event)

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
-from llmtui.core.data.epochs import steps_of
+from llmtui.core.data.epochs import batches_of, steps_of
+from llmtui.core.data.fed import FIRST_BATCHES
 from llmtui.core.errors import DataError
 from llmtui.core.preset import Preset
 from llmtui.core.runs import events as ev
@@ -127,6 +128,7 @@ class Finetune:
         return self.obedience.stopped
 
     def _build_trainer(self) -> None:
+        self._batches_said = False
         from transformers import TrainingArguments
 
         training, loaded = self.preset.training, self.loaded
@@ -141,12 +143,16 @@ class Finetune:
         self.trainer = RunTrainer(
             model=loaded.model, args=TrainingArguments(**arguments), train_dataset=loaded.data.train,
             eval_dataset=loaded.data.val, processing_class=loaded.tokenizer, owner=self,
-            collator=CountingCollator(loaded.pad_id, pad_to), callbacks=[Hooks(self)],
+            collator=CountingCollator(loaded.pad_id, pad_to, self._batches_to_hash()), callbacks=[Hooks(self)],
             settings=Settings(training.train_sampling_strategy, lengths, training.auto_batch_size, micro),
         )  # fmt: skip
         if training.auto_batch_size and not self.trainer.model_accepts_loss_kwargs:
             self.trainer.settings.auto_batch_size = False
             loaded.notes.append("this model's loss cannot be split over micro-batches, so auto_batch_size is off")
+
+    def _batches_to_hash(self) -> int:
+        """The first batches are fed by an attempt that begins at the first step."""
+        return min(FIRST_BATCHES, batches_of(self.preset, len(self.loaded.data.train))) if self.resumed is None else 0
 
     def _trained_already(self) -> bool:
         patience = self.preset.training.early_stopping_patience
@@ -231,6 +237,7 @@ class Finetune:
         self.session.step = state.global_step
         self.steps.end_step(state.global_step, float(state.epoch or 0), *self.trainer.group_tokens)
         self._judge_loss()
+        self._say_first_batches()
         if first:
             self.session.now_to_save()
             self._memory("training")
@@ -238,6 +245,12 @@ class Finetune:
             control.should_evaluate = True
         if self.obedience.obey(control):
             self._save_reason = "request"
+
+    def _say_first_batches(self) -> None:
+        made = self.trainer.collator.hash
+        if made.batches and made.complete and not self._batches_said:
+            self._batches_said = True
+            self.session.write(ev.FirstBatches(batches=made.batches, hash=made.hexdigest()))
 
     def _judge_loss(self) -> None:
         judge_losses(

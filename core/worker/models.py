@@ -70,8 +70,10 @@ def _fetched(name: str, preset: Preset, on_progress: Progress, *, weights: bool 
     model = preset.model
     on_progress("downloading", 0, None, name)
     try:
-        folder = download(name, model.revision, model.trust_remote_code,
-                          lambda done, total: on_progress("downloading", done, total, name), weights=weights)  # fmt: skip
+        folder = download(
+            name, model.revision, model.trust_remote_code,
+            lambda done, total: on_progress("downloading", done, total, name), weights=weights,
+        )  # fmt: skip
         return Location(str(folder), hub_id=name)
     except LlmtuiError:
         raise

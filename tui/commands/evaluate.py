@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
 from llmtui.core import words
-from llmtui.core.errors import DataError, LlmtuiError, MachineError, RefusedError, RunFailedError, UsageError
+from llmtui.core.errors import DataError
+from llmtui.core.process.child import ask_child
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.runs.label_words import label_cells, share
 from llmtui.tui.commands.options import Json, Run, the_run_at
-from llmtui.tui.commands.output import columns, plain, say, say_json
-
-_SHOW_SECONDS: Final = 0.25
-_KINDS: Final[dict[str, type[LlmtuiError]]] = {
-    kind.kind: kind for kind in (UsageError, DataError, MachineError, RefusedError)
-}
-_BY_CODE: Final[dict[int, type[LlmtuiError]]] = {2: DataError, 3: MachineError, 5: RefusedError}
+from llmtui.tui.commands.output import columns, say, say_json
+from llmtui.tui.commands.progress import progress
 
 
 def evaluate(
@@ -54,75 +45,8 @@ def _score(command: list[str], directory: RunDirectory, quiet: bool) -> dict[str
     Raises:
         LlmtuiError: what the child says is wrong.
     """
-    environment = os.environ | _card(directory)
-    with tempfile.TemporaryFile() as complaints:
-        child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=complaints, text=True, encoding="utf-8",
-            errors="replace", env=environment, start_new_session=True,
-        )  # fmt: skip
-        try:
-            answer = _listen(child, Progress(silent=quiet))
-            code = child.wait()
-        except KeyboardInterrupt:
-            raise typer.Exit(130) from None
-        finally:
-            child.kill()  # a child that has ended takes no harm
-            child.wait()
-        complaints.seek(0)
-        last = complaints.read().decode("utf-8", "replace").strip().splitlines()
-    if answer is None:
-        raise RunFailedError(f"evaluating failed: {last[-1] if last else f'exit code {code}'}", place=directory.id,
-                             hint="try it on a machine with more memory")  # fmt: skip
-    if "error" in answer:
-        wrong = answer["error"]
-        kind = _KINDS.get(wrong["kind"]) or _BY_CODE.get(answer["exit_code"], RunFailedError)
-        raise kind(wrong["message"], place=wrong["place"], hint=wrong["hint"])
-    return answer
-
-
-def _listen(child: subprocess.Popen[str], progress: Progress) -> dict[str, Any] | None:
-    """The last line that is an answer; libraries may print around it."""
-    answer = None
-    for line in child.stdout or ():
-        try:
-            value = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict) and "progress" in value:
-            progress.show(*value["progress"])
-        elif isinstance(value, dict):
-            answer = value
-    progress.end()
-    return answer
-
-
-class Progress:
-    """How far the child is, on stderr: one line written over on a terminal, one line for each stage elsewhere."""
-
-    def __init__(self, silent: bool) -> None:
-        self._silent, self._over = silent, sys.stderr.isatty()
-        self._stage, self._shown, self._width = "", 0.0, 0
-
-    def show(self, stage: str, done: int, total: int | None) -> None:
-        """At most four times a second within a stage."""
-        now, new = time.monotonic(), stage != self._stage
-        if self._silent or not (new or (self._over and now - self._shown > _SHOW_SECONDS)):
-            return
-        self._stage, self._shown = stage, now
-        if not self._over:
-            say(f"{stage} …", error=True)
-            return
-        text = plain(f"{stage} {words.count(done)} of {words.count(total)}" if total else f"{stage} …")
-        text = text.replace("\n", " ")
-        sys.stderr.write("\r" + text + " " * (self._width - len(text)))
-        sys.stderr.flush()
-        self._width = len(text)
-
-    def end(self) -> None:
-        """Take the line away."""
-        if self._width:
-            sys.stderr.write("\r" + " " * self._width + "\r")
-            sys.stderr.flush()
+    with progress(silent=quiet) as show:
+        return ask_child(command, show, what="evaluating", place=directory.id, environment=_card(directory))
 
 
 def _card(directory: RunDirectory) -> dict[str, str]:

@@ -10,6 +10,7 @@ from llmtui.core.errors import LlmtuiError
 from llmtui.tui.commands import (
     attach,
     checkpoint,
+    data,
     evaluate,
     export,
     forecast,
@@ -65,7 +66,8 @@ def _root(
 
 
 for module in (
-    run, ls, show, status, attach, logs, stop, checkpoint, resume, rm, export, evaluate, forecast, merge, gpus, wait,
+    run, ls, show, status, attach, logs, stop, checkpoint, resume, rm, export, evaluate, data, forecast, merge, gpus,
+    wait,
 ):  # fmt: skip
     module.add(app)
 presets.add(app)
