@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-    Indices = NDArray[numpy.int64]
+    Lengths = NDArray[numpy.int32] | NDArray[numpy.int64]
+    Indices = NDArray[numpy.int32]
 
 Strategy = Literal["random", "sequential", "group_by_length"]
 STRATEGIES: Final[tuple[Strategy, ...]] = ("random", "sequential", "group_by_length")
@@ -28,7 +29,7 @@ def grouping_seed(seed: int, epoch: int) -> int:
 
 
 def epoch_order(
-    lengths: Indices, strategy: Strategy, *, batch: int, accumulation: int, seed: int, epoch: int
+    lengths: Lengths, strategy: Strategy, *, batch: int, accumulation: int, seed: int, epoch: int
 ) -> Indices:
     """The rows' indices in the order of an epoch.
 
@@ -42,7 +43,7 @@ def epoch_order(
     import numpy
 
     if strategy == "sequential":
-        return numpy.arange(len(lengths), dtype=numpy.int64)
+        return numpy.arange(len(lengths), dtype=numpy.int32)
     if strategy == "random":  # accelerate's SeedableRandomSampler
         return shuffled(len(lengths), seed + epoch)
     return _grouped(lengths, batch * accumulation, shuffled(len(lengths), grouping_seed(seed, epoch)))
@@ -58,7 +59,7 @@ def shuffled(rows: int, seed: int) -> Indices:
     """`torch.randperm(rows)` of a generator with this seed."""
     import numpy
 
-    order = array("q", range(rows))
+    order = array("i", range(rows))
     draws = numpy.random.RandomState(seed & 0xFFFFFFFF)
     for begin in range(0, rows - 1, _CHUNK):
         end = min(begin + _CHUNK, rows - 1)
@@ -66,10 +67,10 @@ def shuffled(rows: int, seed: int) -> Indices:
         others = numpy.arange(begin, end) + drawn.astype(numpy.int64) % (rows - numpy.arange(begin, end))
         for at, other in enumerate(others.tolist(), begin):
             order[at], order[other] = order[other], order[at]
-    return numpy.frombuffer(order, dtype=numpy.int64) if rows else numpy.empty(0, dtype=numpy.int64)
+    return numpy.frombuffer(order, dtype=numpy.int32) if rows else numpy.empty(0, dtype=numpy.int32)
 
 
-def _grouped(lengths: Indices, size: int, order: Indices) -> Indices:
+def _grouped(lengths: Lengths, size: int, order: Indices) -> Indices:
     """transformers' `get_length_grouped_indices`: sorted within groups of up to 50 batches, the longest row first."""
     import numpy
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
 
 from llmtui.core.data.answers import Answers
 from llmtui.core.data.epochs import steps_of
@@ -14,8 +15,9 @@ from llmtui.core.data.token_store import CUT, ENDED, FIRST_TRAINED, StoredTokens
 from llmtui.core.preset import Preset
 
 if TYPE_CHECKING:
-    from llmtui.core.data.token_store import Indices
+    from numpy.typing import NDArray
 
+_CHUNK: Final = 1 << 16
 _BINS: Final = 16
 _BINS_BEYOND: Final = 8
 
@@ -104,7 +106,7 @@ def statistics(prepared: Prepared, preset: Preset) -> Statistics:
         train=_side(prepared.train, prepared.train_answers),
         val=_side(prepared.val, prepared.answers) if prepared.val is not None else None,
         lengths=lengths_of(_whole_lengths(prepared), preset.dataset.max_length),
-        padding=padding_shares(_lengths(prepared.train), preset),
+        padding=padding_shares(prepared.train.length_array(), preset),
         strategy=training.train_sampling_strategy,
         tokens_per_epoch=prepared.train.tokens,
         effective_batch=training.per_device_train_batch_size * training.gradient_accumulation_steps,
@@ -114,48 +116,57 @@ def statistics(prepared: Prepared, preset: Preset) -> Statistics:
     )
 
 
-def padding_shares(lengths: Indices, preset: Preset) -> dict[str, float]:
+def padding_shares(lengths: NDArray[Any], preset: Preset) -> dict[str, float]:
     """The share of padding by sampling strategy, over the batches of the first epoch as the Trainer would make them.
 
     Args:
-        lengths: tokens of each training row.
+        lengths: tokens of each training row, integers.
     """
-    import numpy
-
-    dataset, training = preset.dataset, preset.training
-    size = training.per_device_train_batch_size
+    training = preset.training
+    tokens = int(lengths.sum(dtype="int64"))
+    width = preset.dataset.max_length if preset.dataset.padding == "max_length" else None
     shares: dict[str, float] = {}
-    firsts = numpy.arange(0, len(lengths), size)
-    rows = numpy.minimum(size, len(lengths) - firsts)
     for strategy in STRATEGIES:
         order = epoch_order(
-            lengths, strategy, batch=size, accumulation=training.gradient_accumulation_steps, seed=training.seed,
-            epoch=0,
+            lengths, strategy, batch=training.per_device_train_batch_size,
+            accumulation=training.gradient_accumulation_steps, seed=training.seed, epoch=0,
         )  # fmt: skip
-        widths = numpy.maximum.reduceat(lengths[order], firsts)
-        if dataset.padding == "max_length":
-            widths = numpy.full_like(widths, dataset.max_length)
-        shares[strategy] = 1 - int(lengths.sum()) / int((widths * rows).sum())
+        shares[strategy] = 1 - tokens / _padded(lengths, order, training.per_device_train_batch_size, width)
     return shares
 
 
-def lengths_of(lengths: Indices, max_length: int) -> Lengths:
+def _padded(lengths: NDArray[Any], order: NDArray[Any], size: int, width: int | None) -> int:
+    """Tokens of an epoch with padding."""
+    import numpy
+
+    if width is not None:
+        return width * len(order)
+    total, together = 0, size * max(1, _CHUNK // size)
+    for begin in range(0, len(order), together):  # in pieces, as for a million rows each copy counts
+        part = lengths[order[begin : begin + together]]
+        firsts = numpy.arange(0, len(part), size)
+        widths = numpy.maximum.reduceat(part, firsts).astype(numpy.int64)
+        total += int((widths * numpy.minimum(size, len(part) - firsts)).sum())
+    return total
+
+
+def lengths_of(lengths: NDArray[Any], max_length: int) -> Lengths:
     """The histogram and its figures.
 
     Args:
-        lengths: tokens per row, at least one row.
+        lengths: tokens per row, integers, at least one row.
     """
     import numpy
 
-    low, high = numpy.percentile(lengths, [50, 95], method="higher")
-    longest = int(lengths.max())
+    inorder = numpy.sort(lengths)
+    rows, longest = len(inorder), int(inorder[-1])
     edges = _edges(longest, max_length)
-    counts = numpy.histogram(lengths, bins=numpy.array([0, *edges]) + 0.5)[0].tolist()
-    counts[0] += int((lengths < 1).sum())
-    bins = tuple(Bin(a + 1, b, rows) for a, b, rows in zip([0, *edges], edges, counts, strict=False))
+    upto = [0, *numpy.searchsorted(inorder, edges, side="right").tolist()]
+    bins = tuple(Bin(first + 1, last, upto[n + 1] - upto[n]) for n, (first, last) in enumerate(pairwise([0, *edges])))
     return Lengths(
-        rows=len(lengths), mean=float(lengths.mean()), median=int(low), p95=int(high), longest=longest,
-        max_length=max_length, longer=int((lengths > max_length).sum()), bins=bins,
+        rows=rows, mean=float(lengths.mean()), median=int(inorder[rows // 2]), p95=int(inorder[int(0.95 * (rows - 1))]),
+        longest=longest, max_length=max_length,
+        longer=rows - int(numpy.searchsorted(inorder, max_length, side="right")), bins=bins,
     )  # fmt: skip
 
 
@@ -185,19 +196,13 @@ def _side(rows: StoredTokens, answers: Answers | None) -> SideStatistics:
     if answers is not None:
         labels = {name: answers.labels.count(number) for number, name in enumerate(answers.names)}
     return SideStatistics(
-        rows=len(rows), tokens=rows.tokens, trained_tokens=rows.trained_tokens - rows.flagged(FIRST_TRAINED), rows_cut=rows.flagged(CUT),
-        rows_without_end=len(rows) - rows.flagged(ENDED), labels=labels,
+        rows=len(rows), tokens=rows.tokens, trained_tokens=rows.trained_tokens - rows.flagged(FIRST_TRAINED),
+        rows_cut=rows.flagged(CUT), rows_without_end=len(rows) - rows.flagged(ENDED), labels=labels,
     )  # fmt: skip
 
 
-def _whole_lengths(prepared: Prepared) -> Indices:
+def _whole_lengths(prepared: Prepared) -> NDArray[Any]:
     import numpy
 
-    lengths: Indices = numpy.load(prepared.folder / "lengths.npy", allow_pickle=False).astype(numpy.int64)
-    return lengths
-
-
-def _lengths(rows: StoredTokens) -> Indices:
-    starts = rows.store.starts
-    lengths: Indices = starts[rows.order + 1] - starts[rows.order]
+    lengths: NDArray[Any] = numpy.load(prepared.folder / "lengths.npy", allow_pickle=False)
     return lengths

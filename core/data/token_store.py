@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Indices = NDArray[numpy.int64]
 
+_CHUNK: Final = 1 << 16
 CUT: Final = 1
 ENDED: Final = 2
 FIRST_TRAINED: Final = 4  # the row's first token, which nothing predicts: what is fed never trains it
@@ -173,15 +174,23 @@ class StoredTokens:
     @property
     def lengths(self) -> list[int]:
         """Tokens per row."""
-        starts = self.store.starts
-        lengths: list[int] = (starts[self.order + 1] - starts[self.order]).tolist()
+        lengths: list[int] = self.length_array().tolist()
+        return lengths
+
+    def length_array(self) -> NDArray[numpy.int32]:
+        """Tokens per row, made in pieces: with a million rows every copy of the order would count."""
+        import numpy
+
+        lengths, starts = numpy.empty(len(self), dtype=numpy.int32), self.store.starts
+        for begin in range(0, len(self), _CHUNK):
+            rows = self.order[begin : begin + _CHUNK]
+            lengths[begin : begin + _CHUNK] = starts[rows + 1] - starts[rows]
         return lengths
 
     @property
     def tokens(self) -> int:
         """All tokens."""
-        starts = self.store.starts
-        return int((starts[self.order + 1] - starts[self.order]).sum())
+        return int(self.length_array().sum(dtype="int64"))
 
     @property
     def trained_tokens(self) -> int:
