@@ -111,7 +111,9 @@ class JsonRows:
         except RecursionError as error:
             raise DataError("lists or objects stand too deep in each other", place=f"{self._name}:{text.line}",
                             hint="check the file") from error  # fmt: skip
-        return self._whole(value, written, f"{self._name}:{text.line}")
+        if may_hold_surrogates(written):
+            value = self._mended(value, f"{self._name}:{text.line}")
+        return value
 
     # --- objects: one a line, one over several lines, several over several lines ---------------------
 
@@ -174,12 +176,10 @@ class JsonRows:
         elif not isinstance(value, dict):
             problems.add("the line is no JSON object", f"{place}: {line.strip()[:40]!r}", _NO_OBJECT)
         else:
-            return self._whole(value, line, place)
+            return self._mended(value, place) if may_hold_surrogates(line) else value
         return None
 
-    def _whole(self, value: Any, written: str, place: str) -> Any:
-        if not may_hold_surrogates(written):
-            return value
+    def _mended(self, value: Any, place: str) -> Any:
         value, found = without_surrogates(value)
         if found and not self.mended:
             self.mended_at = place

@@ -35,15 +35,26 @@ def parquet_rows(path: Path) -> Iterator[Record]:
                     shutil.copyfileobj(file, unpacked, 1 << 20)
                 unpacked.seek(0)
                 source = unpacked
-            with pq.ParquetFile(source) as table:
+            with pq.ParquetFile(source, pre_buffer=False, buffer_size=1 << 20) as table:
                 number = 0
                 for batch in table.iter_batches(_BATCH_ROWS):
-                    for row in batch.to_pylist():
+                    names = batch.schema.names
+                    for values in zip(*(_cells(column) for column in batch.columns), strict=True):
                         number += 1
-                        yield Record(f"{path.name}, row {number}", {k: scalar(v) for k, v in row.items()})
+                        yield Record(f"{path.name}, row {number}", dict(zip(names, values, strict=True)))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).split("\n", 1)[0][:200]
         raise DataError(f"not readable as Parquet: {reason}", place=path.name, hint="check the file") from error
+
+
+def _cells(column: Any) -> list[Any]:
+    """A column's values; text in one go, which is several times faster than one by one."""
+    import pyarrow as pa
+
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        cells: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
+        return cells
+    return [scalar(value) for value in column.to_pylist()]
 
 
 def scalar(value: Any) -> Any:

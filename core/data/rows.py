@@ -22,6 +22,7 @@ __all__ = ["CANONICAL", "Example", "Problems", "RowReader", "Turn", "column_of",
 _MESSAGES: Final = ("messages", "conversations")
 _LOOKED_AT: Final = 1000  # records whose columns are looked at where nothing says which there are
 _UNREADABLE: Final = "?"
+_KINDS: Final = {"list": "a list", "dict": "an object", "bytes": "binary data"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,5 +175,4 @@ def _text(record: Record, column: str, problems: Problems) -> str:
 
 
 def _kind(value: Any) -> str:
-    names = {list: "a list", dict: "an object", bytes: "binary data"}
-    return names.get(type(value), type(value).__name__)
+    return _KINDS.get(type(value).__name__, type(value).__name__)
