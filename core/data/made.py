@@ -41,6 +41,7 @@ class Meta(msgspec.Struct, kw_only=True):
     data_hash: str = ""
     made: float = 0.0
     tokenizer: str = ""
+    pad_id: int = 0
     files: dict[str, tuple[int, str]] = {}
     """Size and XXH3-64 of every other file."""
 

@@ -139,7 +139,7 @@ def _make(folder: Path, preset: Preset, tokenizer: Any, base_folder: Path, on_pr
         rows_read=made.rows_read, dropped=counts.dropped, rows_cut=counts.cut, rows_split=counts.split,
         sources=made.sources, cleaned=made.cleaned, notes=notes, labels=made.labels, train=len(train),
         val=len(val) if val is not None else 0, data_hash=_hash(train, val), made=time.time(),
-        tokenizer=type(tokenizer).__name__,
+        tokenizer=type(tokenizer).__name__, pad_id=int(tokenizer.pad_token_id or 0),
     ), token_pieces(tokenizer, writer.used))  # fmt: skip
 
 

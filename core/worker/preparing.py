@@ -79,12 +79,13 @@ def _made(preset: Preset, say: Any) -> Path:
     say("loading_tokenizer", 0, None)
     from llmtui.core.data.chat_templates import use_chat_template
     from llmtui.core.worker.__main__ import quiet
-    from llmtui.core.worker.models import find_tokenizer, load_config, load_tokenizer, positions
+    from llmtui.core.worker.models import find_tokenizer, load_config, load_tokenizer, pad_token, positions
 
     quiet()
     location = find_tokenizer(preset, Path.cwd(), say)
     tokenizer = load_tokenizer(location, preset)
     use_chat_template(preset.dataset.template, tokenizer, Path.cwd())
+    pad_token(tokenizer)
     key = cache_key(preset, Path.cwd(), Path(location.path)) or f"tokens-of-{os.getpid()}-{time.time_ns()}"
     return prepare(
         preset, tokenizer, base_folder=Path.cwd(), max_positions=positions(load_config(location, preset)),
