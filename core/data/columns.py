@@ -61,7 +61,4 @@ def _cure(names: Sequence[str]) -> str:
                 return f"the file looks separated by {word}"
     if not all(_NAME.fullmatch(name) for name in names if name):
         return "this looks like a row, not a header: add a first line such as instruction,output"
-    return (
-        "map them with dataset.columns: {instruction: …, output: …}; "
-        "if they are a row, add a first line such as instruction,output"
-    )
+    return "map them with dataset.columns: {instruction: …, output: …}"

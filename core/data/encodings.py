@@ -15,13 +15,19 @@ _SPOKEN: Final = {
     "cp932": "CP932 (Shift-JIS)", "euc_jp": "EUC-JP", "utf-8-sig": "UTF-8", "utf-16-le": "UTF-16 (little endian)",
     "utf-16-be": "UTF-16 (big endian)", "cp1252": "Windows-1252 (Western European)", "gb18030": "GB18030 (Chinese)",
     "big5": "Big5 (Chinese)", "cp949": "CP949 (Korean)", "cp1251": "Windows-1251 (Cyrillic)",
+    "iso2022_jp": "ISO-2022-JP (JIS)",
 }  # fmt: skip
 _LAST_RESORT: Final = ("cp932", "euc_jp", "gb18030", "big5", "cp949", "cp1252", "cp1251", "cp1250", "iso2022_jp")
 _KANA: Final = re.compile("[\u3041-\u30fe]")
 _HALF_WIDTH: Final = re.compile("[\uff61-\uff9f]")
 _NOT_ASCII: Final = re.compile("[^\x00-\x7f]")
-_ALONE: Final = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
-_HIGH: Final = re.compile(rb"[\x80-\xff]")
+_JIS: Final = re.compile(rb"\x1b\$[@B][\x21-\x7e]+\x1b\([BJ]")
+_BESIDE_LETTERS: Final = re.compile(
+    rb"(?<=[A-Za-z])[\x80-\xff]{1,2}(?![\x80-\xff])|(?<![\x80-\xff])[\x80-\xff]{1,2}(?=[A-Za-z])"
+)
+_RUN: Final = re.compile(rb"[\x80-\xff]+")
+_WESTERN: Final = re.compile(rb"[\xc0-\xff\x91-\x94]")  # letters and quotes of Windows-1252
+_UNUSED: Final = re.compile("[\uf8f0-\uf8f3\x80]")  # what cp932 makes of bytes that no Japanese text has
 _SAMPLE: Final = 1 << 16
 
 
@@ -31,8 +37,9 @@ def spoken(encoding: str) -> str:
 
 
 def marked_encoding(head: bytes) -> str | None:
-    """The encoding a byte order mark names."""
-    return next((name for mark, name in _MARKS if head.startswith(mark)), None)
+    """The encoding a byte order mark names, or the escape codes of JIS."""
+    marked = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+    return marked or ("iso2022_jp" if _JIS.search(head) and head.isascii() else None)
 
 
 def utf16_without_mark(head: bytes) -> str | None:
@@ -75,8 +82,9 @@ def legacy_encoding(sample: bytes) -> str | None:
     euc, japanese = _read(sample, "euc_jp"), _read(sample, "cp932")
     if euc is not None and _share(_KANA, euc) >= 0.1 and (japanese is None or _share(_HALF_WIDTH, japanese) > 0.3):
         return "euc_jp"
-    likely = japanese is not None and _share(_HALF_WIDTH, japanese) <= 0.5
-    if likely and (_share(_KANA, japanese or "") >= 0.1 or not _western(sample)):
+    if japanese is not None and (
+        _share(_KANA, japanese) >= 0.1 or (_share(_HALF_WIDTH, japanese) <= 0.5 and not _western(sample))
+    ):
         return "cp932"
     if (utf16 := _bare_utf16(sample)) is not None:
         return utf16
@@ -87,9 +95,10 @@ def legacy_encoding(sample: bytes) -> str | None:
 
 def _read(sample: bytes, encoding: str) -> str | None:
     try:
-        return codecs.getincrementaldecoder(encoding)().decode(sample)
+        text = codecs.getincrementaldecoder(encoding)().decode(sample)
     except UnicodeDecodeError:
         return None
+    return None if encoding == "cp932" and _UNUSED.search(text) else text
 
 
 def _share(of: re.Pattern[str], text: str) -> float:
@@ -98,9 +107,11 @@ def _share(of: re.Pattern[str], text: str) -> float:
 
 
 def _western(sample: bytes) -> bool:
-    """Accented letters stand alone among ASCII letters."""
-    high = len(_HIGH.findall(sample))
-    return high > 0 and len(_ALONE.findall(sample)) * 10 >= 7 * high
+    """Accented letters and quotes stand alone or in twos beside ASCII letters."""
+    runs = _RUN.findall(sample)
+    letters = len(_WESTERN.findall(sample))
+    beside = len(_BESIDE_LETTERS.findall(sample))
+    return bool(runs) and beside * 10 >= 7 * len(runs) and letters * 10 >= 7 * sum(map(len, runs))
 
 
 def _bare_utf16(sample: bytes) -> str | None:

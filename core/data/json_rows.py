@@ -21,7 +21,8 @@ from llmtui.core.data.records import Record
 from llmtui.core.data.text_files import TextFile
 from llmtui.core.errors import DataError
 
-CONVERSATIONS: Final = frozenset({"messages", "conversations"})
+CONVERSATIONS: Final = frozenset({"messages", "conversations", "conversation"})
+_BEFORE: Final = " \t\r\n\ufeff"  # files that were put together keep the byte order marks of their parts
 _NO_OBJECT: Final = 'write {"instruction": …, "output": …}'
 _ONE_TWICE: Final = "remove one of the two"
 
@@ -159,8 +160,9 @@ class JsonRows:
     def _line(self, number: int, line: str, problems: Problems) -> Any:
         """The object of a line; what is wrong is noted."""
         place = f"{self._name}:{number}"
+        line = line.rstrip().lstrip(_BEFORE)
         try:
-            value, end = DECODER.raw_decode(line, len(line) - len(line.lstrip()))
+            value, end = DECODER.raw_decode(line)
         except json.JSONDecodeError as error:
             problems.add(f"not JSON: {_what(error)}", f"{place}, {_where(line, error.pos)}", _cure(error))
             return None
@@ -190,14 +192,14 @@ class JsonRows:
         """One row, an object of columns, or rows under a key."""
         lists = {key: value for key, value in whole.items() if isinstance(value, list)}
         of_rows = [key for key, value in lists.items() if value and all(isinstance(item, dict) for item in value)]
-        conversation = CONVERSATIONS & set(whole)
+        conversation = (CONVERSATIONS | {"prompt"}) & set(whole)
         if len(of_rows) > 1 and not conversation:
             raise DataError(f"rows stand under several keys: {', '.join(of_rows)}", place=self._name,
                             hint="keep each in a file of its own")  # fmt: skip
         if of_rows and not conversation:
             key = of_rows[0]
             yield from (Record(f"{self._name}, {key}[{i}]", row) for i, row in enumerate(lists[key]))
-        elif columns := _columns(whole, lists, bool(conversation)):
+        elif columns := _columns(whole, lists):
             lengths = {len(values) for values in columns.values()}
             if len(lengths) != 1:
                 sizes = ", ".join(f"{key}: {len(values)}" for key, values in columns.items())
@@ -210,12 +212,12 @@ class JsonRows:
             yield Record(f"{self._name}:1", whole)
 
 
-def _columns(whole: dict[str, Any], lists: dict[str, list[Any]], conversation: bool) -> dict[str, list[Any]] | None:
+def _columns(whole: dict[str, Any], lists: dict[str, list[Any]]) -> dict[str, list[Any]] | None:
     """The columns of an object of lists, or of pandas' objects of row numbers; None when it is something else."""
-    if conversation and not all(value and isinstance(value[0], list) for value in lists.values()):
-        return None
     if lists and len(lists) == len(whole) and any(lists.values()):
-        return lists
+        turns = any(isinstance(value, dict) for values in lists.values() for value in values[:1])
+        turns = turns or any(isinstance(value, str) for key in CONVERSATIONS & set(lists) for value in lists[key][:1])
+        return None if turns else lists
     numbered = [value for value in whole.values() if isinstance(value, dict)]
     keys = set(numbered[0]) if len(numbered) == len(whole) and numbered else set()
     if keys and all(key.isdecimal() for key in keys) and all(set(value) == keys for value in numbered):
@@ -237,7 +239,11 @@ def _goes_on(line: str, after: str | None) -> bool:
 
 
 def _what(error: json.JSONDecodeError) -> str:
-    return "a comma too many" if _trailing_comma(error.doc, error.pos) else error.msg
+    if _trailing_comma(error.doc, error.pos):
+        return "a comma too many"
+    if error.msg.startswith("Unterminated string"):
+        return "a text is not closed that begins"
+    return "it ends in the middle" if error.pos >= len(error.doc.rstrip()) else error.msg
 
 
 def _cure(error: json.JSONDecodeError) -> str:
@@ -245,6 +251,8 @@ def _cure(error: json.JSONDecodeError) -> str:
         return "remove the comma"
     if error.msg.startswith("Expecting property name"):
         return 'write names and texts in double quotes: {"instruction": "…"}'
+    if error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated"):
+        return "check the end of the line: the file may have been cut off"
     if "escape" in error.msg:
         return 'write a backslash as "\\\\"'
     return "check the line"

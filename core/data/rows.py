@@ -94,7 +94,10 @@ class RowReader:
                 self._found = column_of(self._names, self._columns)
         except DataError as error:
             file = self._part.name if self._part is not None else ""
-            raise DataError(error.message, place=file or error.place, hint=error.hint) from None
+            hint = error.hint
+            if hint.startswith("map them") and file.lower().removesuffix(".gz").endswith((".csv", ".tsv")):
+                hint += "; if they are a row, add a first line such as instruction,output"
+            raise DataError(error.message, place=file or error.place, hint=hint) from None
 
 
 def _with_parts(records: Iterable[Record]) -> Iterator[Record]:

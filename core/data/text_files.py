@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from llmtui.core.data.encodings import legacy_encoding, marked_encoding, spoken,
 from llmtui.core.errors import DataError
 
 _CHUNK: Final = 1 << 20
+_WIDE: Final = re.compile("[\u0800-\uffff]")
 _GZIP: Final = b"\x1f\x8b"
 _FOREIGN: Final = (
     (b"PK\x03\x04", "a ZIP archive or an Excel file", "save it as CSV (UTF-8), or unpack it"),
@@ -64,6 +66,7 @@ class TextFile:
     encoding: str
     note: str | None
     """A sentence when the encoding is not UTF-8."""
+    line_end: str = "\n"
 
     @property
     def name(self) -> str:
@@ -71,14 +74,17 @@ class TextFile:
         return self.path.name
 
     @contextmanager
-    def open(self, newline: str = "\n") -> Iterator[TextIO]:
-        """The text; with `newline` "\\n" lines end there alone, and what ends them is kept."""
+    def open(self, newline: str | None = None) -> Iterator[TextIO]:
+        """The text with what ends its lines: `line_end` alone, or with `newline=""` every kind of line end."""
+        newline = self.line_end if newline is None else newline
         with open_bytes(self.path) as raw, io.TextIOWrapper(raw, self.encoding, newline=newline) as text:
             yield text
 
 
 def text_file(path: Path) -> TextFile:
-    """Find a file's encoding by reading all of it.
+    """Find a file's encoding by reading all of it, and what its lines end with.
+
+    A file without any newline but with carriage returns is one of an old Mac.
 
     Raises:
         DataError: it is no text, or no encoding fits; names the byte and its line.
@@ -87,22 +93,30 @@ def text_file(path: Path) -> TextFile:
     for magic, what, cure in _FOREIGN:
         if head.startswith(magic):
             raise DataError(f"the file is {what}", place=path.name, hint=cure)
+    encoding, note = _encoding(path, head)
+    begin = head.decode(encoding, "ignore")
+    return TextFile(path, encoding, note, "\r" if "\r" in begin and "\n" not in begin else "\n")
+
+
+def _encoding(path: Path, head: bytes) -> tuple[str, str | None]:
+    """The encoding that fits the whole file, and a sentence when it is not UTF-8."""
     known = marked_encoding(head) or utf16_without_mark(head)
     if known is not None:
         if (wrong := _first_wrong(path, known)) is not None:
             raise _undecodable(path.name, wrong, spoken(known))
         marked = not known.endswith(("-le", "-be"))
         said = None if known == "utf-8-sig" else f"{path.name} is {spoken(known)}"
-        return TextFile(path, known, said if marked or said is None else f"{said} without a byte order mark")
+        return known, said if marked or said is None else f"{said} without a byte order mark"
     wrong = _first_wrong(path, "utf-8")
     if wrong is None:
-        return TextFile(path, "utf-8", None)
-    guess = legacy_encoding(wrong.line_bytes + _after(path, wrong.line_start + len(wrong.line_bytes)))
+        return "utf-8", None
+    sample = wrong.line_bytes + _after(path, wrong.line_start + len(wrong.line_bytes))
+    guess = None if wrong.after_wide else legacy_encoding(sample)
     if guess is None:
         raise _undecodable(path.name, wrong, "UTF-8")
     if _first_wrong(path, guess) is not None:
         raise _undecodable(path.name, wrong, "UTF-8", spoken(guess))
-    return TextFile(path, guess, f"{path.name} is not UTF-8; it was read as {spoken(guess)}")
+    return guess, f"{path.name} is not UTF-8; it was read as {spoken(guess)}"
 
 
 def decode_text(raw: bytes, name: str) -> tuple[str, str | None]:
@@ -116,7 +130,7 @@ def decode_text(raw: bytes, name: str) -> tuple[str, str | None]:
     if wrong is None:
         said = None if known.startswith("utf-8") else f"{name} is {spoken(known)}"
         return raw.decode(known), said
-    guess = legacy_encoding(raw[wrong.line_start :]) if known == "utf-8" else None
+    guess = legacy_encoding(raw[wrong.line_start :]) if known == "utf-8" and not wrong.after_wide else None
     if guess is None or _wrong_in(io.BytesIO(raw), guess) is not None:
         raise _undecodable(name, wrong, spoken(known), spoken(guess) if guess else None)
     return raw.decode(guess), f"{name} is not UTF-8; it was read as {spoken(guess)}"
@@ -131,6 +145,8 @@ class _Wrong:
     byte: int
     line_start: int
     line_bytes: bytes
+    after_wide: bool
+    """Characters of three bytes stand in earlier lines: the file is what it was taken for, with a wrong byte."""
 
 
 def _first_wrong(path: Path, encoding: str) -> _Wrong | None:
@@ -140,7 +156,7 @@ def _first_wrong(path: Path, encoding: str) -> _Wrong | None:
 
 def _wrong_in(file: IO[bytes], encoding: str) -> _Wrong | None:
     decoder = codecs.getincrementaldecoder(encoding)()
-    offset, line, line_start, line_bytes = 0, 1, 0, b""
+    offset, line, line_start, line_bytes, wide = 0, 1, 0, b"", False
     while True:
         chunk = file.read(_CHUNK)
         try:
@@ -152,12 +168,14 @@ def _wrong_in(file: IO[bytes], encoding: str) -> _Wrong | None:
             newline = error.object.rfind(b"\n", 0, error.start)
             if newline >= 0:
                 line_start, line_bytes = begin + newline + 1, error.object[newline + 1 :]
+                wide = wide or _WIDE.search(error.object[:newline].decode(encoding, "ignore")) is not None
             else:
                 line_bytes = line_bytes[: begin - line_start] + error.object
-            return _Wrong(at, line + before.count("\n"), error.object[error.start], line_start, line_bytes)
+            return _Wrong(at, line + before.count("\n"), error.object[error.start], line_start, line_bytes, wide)
         if not chunk:
             return None
         line += text.count("\n")
+        wide = wide or _WIDE.search(text[: text.rfind("\n") + 1]) is not None
         newline = chunk.rfind(b"\n")
         if newline >= 0:
             line_start, line_bytes = offset + newline + 1, chunk[newline + 1 :]
