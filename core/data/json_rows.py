@@ -103,7 +103,7 @@ class JsonRows:
         try:
             value, written = text.value()
         except json.JSONDecodeError as error:
-            line, where = text.line_of(error.pos), _where(error.doc, error.pos)
+            line, where = text.line_of(error.pos), _where(error.doc, error.pos, text.column_of(error.pos))
             row = f", row {number}" if number else ""
             raise DataError(f"not JSON: {_what(error)} at {where}{row}", place=f"{self._name}:{line}",
                             hint=_cure(error)) from error  # fmt: skip
@@ -258,12 +258,12 @@ def _cure(error: json.JSONDecodeError) -> str:
     return "check the line"
 
 
-def _where(text: str, position: int) -> str:
+def _where(text: str, position: int, column: int | None = None) -> str:
     begin = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     row = text[begin : end if end >= 0 else len(text)]
-    column = position - begin
-    return f"column {column + 1}, near {row[max(0, column - 20) : column + 20].strip()!r}"
+    at = position - begin
+    return f"column {column or at + 1}, near {row[max(0, at - 20) : at + 20].strip()!r}"
 
 
 def _trailing_comma(text: str, position: int) -> bool:

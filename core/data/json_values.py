@@ -10,6 +10,7 @@ from typing import Any, Final, TextIO
 from llmtui.core.data.records import Written
 
 _CHUNK: Final = 1 << 18
+_KEPT: Final = 200  # characters before the next one, to show where something is wrong
 _NEAR_THE_END: Final = 16  # characters: a literal, a number or an escape may be cut off by the end of what is read
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -42,6 +43,7 @@ class JsonText:
         self.at = 0
         self.ended = False
         self._lines_before = 0
+        self._columns_before = 0
 
     @property
     def line(self) -> int:
@@ -51,6 +53,11 @@ class JsonText:
     def line_of(self, position: int) -> int:
         """The line of a character of `text`."""
         return self._lines_before + self.text.count("\n", 0, position) + 1
+
+    def column_of(self, position: int) -> int:
+        """The column of a character of `text`, from 1."""
+        begin = self.text.rfind("\n", 0, position) + 1
+        return position - begin + 1 + (self._columns_before if begin == 0 else 0)
 
     def peek(self) -> str:
         """The next character that is not blank, empty at the end."""
@@ -82,10 +89,13 @@ class JsonText:
             return value, self.text[begin:end]
 
     def _more(self) -> None:
-        rest = self.text[self.at :]
-        self._lines_before += self.text.count("\n", 0, self.at)
+        begin = max(0, self.at - _KEPT)
+        newline = self.text.rfind("\n", 0, begin)
+        self._lines_before += self.text.count("\n", 0, begin)
+        self._columns_before = begin - newline - 1 if newline >= 0 else self._columns_before + begin
+        rest = self.text[begin:]
         chunk = self._file.read(max(_CHUNK, len(rest)))  # doubled, so that a long value is not read over and over
-        self.text, self.at = rest + chunk, 0
+        self.text, self.at = rest + chunk, self.at - begin
         self.ended = not chunk
 
 

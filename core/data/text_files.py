@@ -16,7 +16,7 @@ from typing import IO, Final, TextIO, cast
 from llmtui.core.data.encodings import legacy_encoding, marked_encoding, spoken, utf16_without_mark
 from llmtui.core.errors import DataError
 
-_CHUNK: Final = 1 << 20
+_CHUNK: Final = 1 << 18
 _WIDE: Final = re.compile("[\u0800-\uffff]")
 _GZIP: Final = b"\x1f\x8b"
 _FOREIGN: Final = (

@@ -67,7 +67,7 @@ def test_utf8_with_a_broken_character_names_byte_and_line(tmp_path: Path) -> Non
 
 def test_the_line_is_right_far_into_a_file(tmp_path: Path) -> None:
     raw = "質問\n".encode() * 400_000 + b"\xff\xff\n"
-    with pytest.raises(Exception, match="a.txt:400001"):
+    with pytest.raises(Exception, match=r"a\.txt:400001"):
         text_file(write(tmp_path, "a.txt", raw))
 
 
