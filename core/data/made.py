@@ -14,7 +14,7 @@ from llmtui.core.data.pieces import TokenPiece
 from llmtui.core.errors import DataError
 from llmtui.core.files import write_atomically
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 _META: Final = "meta.json"
 _PIECES: Final = "pieces.msgpack"
 _CHUNK: Final = 1 << 20

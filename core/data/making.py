@@ -68,10 +68,12 @@ class Side:
         """Positions of the kept rows in the order they are used."""
         return in_order(self.ranks)
 
-    def contents(self, order: Indices) -> bytes:
+    def contents(self, order: Indices) -> bytes | bytearray:
         """The hashes in an order."""
         import numpy
 
+        if (order[1:] > order[:-1]).all():
+            return self.hashes
         raw: bytes = numpy.frombuffer(self.hashes, dtype=f"V{HASH_BYTES}")[order].tobytes()
         return raw
 
@@ -80,10 +82,14 @@ class Side:
         import numpy
 
         firsts = numpy.frombuffer(self.firsts, dtype=numpy.int64)
+        if (firsts[1:] - firsts[:-1] == 1).all():  # as with most data: no row was dropped or split
+            rows: Indices = order + firsts[0]
+            return rows
         begin, count = firsts[order], firsts[order + 1] - firsts[order]
         ends = numpy.cumsum(count)
         within = numpy.arange(int(ends[-1]) if len(ends) else 0) - numpy.repeat(ends - count, count)
-        rows: Indices = numpy.repeat(begin, count) + within
+        rows = numpy.repeat(begin, count)
+        rows += within
         return rows
 
 
@@ -128,8 +134,7 @@ class Making:
         self.render = renderer(dataset.template, self.tokenizer, self.base_folder, masked=self.masked)
         self.special = special_tokens(self.tokenizer)
         main = self._side(sources, selection)
-        order = main.ordered()
-        train, val = self._split(main, order)
+        train, val = self._split(main, main.ordered())
         self.notes += [f"clean.{step} changed {count} rows" for step, count in self.cleaned.items()]
         self.notes += tokenizer_notes(dataset.template, self.tokenizer, self.base_folder)
         names = list(dict.fromkeys([*self.labels.names, *self.names])) if self.labels is not None else None

@@ -1,6 +1,6 @@
 """Token rows in a folder: written once in the order they come, read row by row without holding them in memory.
 
-`ids.bin` holds int32, `trained.bin` one byte per token, `places.bin` where each row stands in its file; the `.npy`
+`ids.bin` holds int32, `trained.bin` one byte per token, `places.bin` where each row stands in its file; the `.column`
 files one number per row. Reading uses `pread`, so that what was read does not count as the process's memory.
 """
 
@@ -25,8 +25,12 @@ _CHUNK: Final = 1 << 16
 CUT: Final = 1
 ENDED: Final = 2
 FIRST_TRAINED: Final = 4  # the row's first token, which nothing predicts: what is fed never trains it
+# Little-endian numpy types, and as `struct` and `array` name them.
+_TYPES: Final = {"starts": "<i8", "place_starts": "<i8", "trained": "<i4", "flags": "|u1", "hashes": "<u8",
+                 "answers": "<i4", "labels": "<i4"}  # fmt: skip
 _CODES: Final = {"starts": "q", "place_starts": "q", "trained": "i", "flags": "B", "hashes": "Q", "answers": "i",
                  "labels": "i"}  # fmt: skip
+_FLUSH: Final = 1 << 12  # numbers of a column that are held back
 
 
 class TokenRows(Protocol):
@@ -47,21 +51,22 @@ class TokenRows(Protocol):
 
 
 class TokenWriter:
-    """Appends rows to the files of a new store; memory grows by about 45 bytes a row."""
+    """Appends rows to the files of a new store; memory does not grow with them."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._ids = (folder / "ids.bin").open("wb", buffering=1 << 20)
-        self._trained = (folder / "trained.bin").open("wb", buffering=1 << 20)
-        self._places = (folder / "places.bin").open("wb", buffering=1 << 20)
+        self._files = {
+            name: (folder / name).open("wb", buffering=1 << 16)
+            for name in ("ids.bin", "trained.bin", "places.bin", *(f"{name}.column" for name in _CODES))
+        }
         self._columns = {name: array(code) for name, code in _CODES.items()}
-        for name in ("starts", "place_starts"):
-            self._columns[name].append(0)
+        self._rows = self._end = self._place_end = 0
+        self._columns["starts"].append(0)
+        self._columns["place_starts"].append(0)
         self.used: set[int] = set()
         """Every token id that was written."""
 
     def __len__(self) -> int:
-        return len(self._columns["flags"])
+        return self._rows
 
     def append(self, piece: Piece, place: str, *, cut: bool = False, answer: int = -1, label: int = -1) -> None:
         """Add a row.
@@ -74,28 +79,34 @@ class TokenWriter:
         import xxhash
 
         ids, trained = array("i", piece.ids).tobytes(), bytes(piece.trained)
-        self._ids.write(ids)
-        self._trained.write(trained)
-        written = self._places.write(place.encode("utf-8", "replace"))
-        columns = self._columns
-        columns["starts"].append(columns["starts"][-1] + len(piece.ids))
-        columns["place_starts"].append(columns["place_starts"][-1] + written)
-        columns["trained"].append(sum(piece.trained))
+        self._files["ids.bin"].write(ids)
+        self._files["trained.bin"].write(trained)
+        self._rows += 1
+        self._end += len(piece.ids)
+        self._place_end += self._files["places.bin"].write(place.encode("utf-8", "replace"))
         first = FIRST_TRAINED if piece.trained[:1] == [True] else 0
-        columns["flags"].append((CUT if cut else 0) | (ENDED if piece.ended else 0) | first)
-        columns["hashes"].append(xxhash.xxh3_64_intdigest(trained, xxhash.xxh3_64_intdigest(ids)))
-        columns["answers"].append(answer)
-        columns["labels"].append(label)
+        row = {
+            "starts": self._end, "place_starts": self._place_end, "trained": sum(piece.trained),
+            "flags": (CUT if cut else 0) | (ENDED if piece.ended else 0) | first,
+            "hashes": xxhash.xxh3_64_intdigest(trained, xxhash.xxh3_64_intdigest(ids)), "answers": answer,
+            "labels": label,
+        }  # fmt: skip
+        for name, value in row.items():
+            self._columns[name].append(value)
+        if self._rows % _FLUSH == 0:
+            self._flush()
         self.used.update(piece.ids)
+
+    def _flush(self) -> None:
+        for name, column in self._columns.items():
+            self._files[f"{name}.column"].write(column.tobytes())
+            del column[:]
 
     def close(self) -> None:
         """Write what is left; the folder is complete but for what its owner adds."""
-        import numpy
-
-        for file in (self._ids, self._trained, self._places):
+        self._flush()
+        for file in self._files.values():
             file.close()
-        for name, column in self._columns.items():
-            numpy.save(self._folder / f"{name}.npy", numpy.frombuffer(column, dtype=column.typecode))
 
 
 class TokenStore:
@@ -125,7 +136,7 @@ class TokenStore:
         if name not in self._columns:
             import numpy
 
-            self._columns[name] = numpy.load(self.folder / f"{name}.npy", allow_pickle=False)
+            self._columns[name] = numpy.fromfile(self.folder / f"{name}.column", dtype=_TYPES[name])
         return self._columns[name]
 
     def ids(self, row: int) -> array[int]:
