@@ -99,7 +99,7 @@ def _progress(state: RunState, width: int) -> list[Piece]:
     left: list[Piece] = [(" step ", "faint"), (step, "strong"), (f"/{words.count(total)}", "text")]
     right: list[Piece] = [("epoch ", "faint"), (words.UNKNOWN if state.epoch is None else f"{state.epoch:.2f}", "text")]
     if state.plan is not None:
-        right.append((f"/{state.plan.epochs:.3g}", "text"))
+        right.append(("/" + f"{state.plan.epochs:.2f}".rstrip("0").rstrip("."), "text"))
     share = words.percent(state.step, total) if total else words.UNKNOWN
     left.append((f"  {share:>4} ", "strong"))
     room = width - width_of(left) - width_of(right) - 4
