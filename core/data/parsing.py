@@ -20,7 +20,7 @@ from llmtui.core.data.records import Part, Record, Written
 from llmtui.core.data.text_files import TextFile, first_bytes, text_file
 from llmtui.core.errors import DataError
 
-__all__ = ["SUFFIXES", "Cut", "Record", "Written", "parse_file", "stream_file", "suffix"]
+__all__ = ["SUFFIXES", "Cut", "Record", "Written", "stream_file", "suffix"]
 
 SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".txt")
 _LOOKED_AT: Final = 1000  # rows whose columns are looked at before the first is handed on
@@ -51,16 +51,6 @@ def stream_file(path: Path, note: Callable[[str], None], cut: Cut = "line") -> I
     part = Part(path.name, tuple(names))
     for record in chain(first, rows):
         yield Record(record.place, record.fields, part)
-
-
-def parse_file(path: Path, cut: Cut = "line") -> tuple[list[Record], list[str]]:
-    """All records of a small file, and what is worth saying about it.
-
-    Raises:
-        DataError: with file, line and what stands there.
-    """
-    notes: list[str] = []
-    return list(stream_file(path, notes.append, cut)), notes
 
 
 def _rows(path: Path, note: Callable[[str], None], cut: Cut) -> Iterator[Record]:

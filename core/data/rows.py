@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ from llmtui.core.errors import DataError
 if TYPE_CHECKING:
     from llmtui.core.data.labels import Labels
 
-__all__ = ["CANONICAL", "Example", "Problems", "RowReader", "Turn", "column_of", "to_examples"]
+__all__ = ["CANONICAL", "Example", "Problems", "RowReader", "Turn", "column_of"]
 
 _MESSAGES: Final = ("messages", "conversations")
 _LOOKED_AT: Final = 1000  # records whose columns are looked at where nothing says which there are
@@ -111,20 +111,6 @@ def _with_parts(records: Iterable[Record]) -> Iterator[Record]:
         part = Part("", tuple(dict.fromkeys(name for other in first for name in other.fields)))
         for other in chain(first, stream):
             yield Record(other.place, other.fields, part) if other.part is None else other
-
-
-def to_examples(
-    records: Sequence[Record], columns: Mapping[str, str], labels: Labels | None = None
-) -> tuple[list[Example | None], dict[str, int]]:
-    """Examples in the order of the records; None where a row is dropped, counted by reason.
-
-    Raises:
-        DataError: values that are no text, unknown roles: all of a kind together.
-    """
-    reader = RowReader(columns, labels)
-    examples = list(reader.read(records))
-    reader.finish()
-    return examples, dict(reader.dropped)
 
 
 def _example(record: Record, found: Mapping[str, str], problems: Problems) -> Example | str:

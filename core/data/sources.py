@@ -12,7 +12,7 @@ from typing import Final
 
 from llmtui.core.data.hub import hub_records
 from llmtui.core.data.parquet_rows import MAGIC
-from llmtui.core.data.parsing import SUFFIXES, Cut, parse_file, stream_file, suffix
+from llmtui.core.data.parsing import SUFFIXES, Cut, stream_file, suffix
 from llmtui.core.data.records import Record
 from llmtui.core.data.text_files import first_bytes
 from llmtui.core.errors import DataError
@@ -159,18 +159,3 @@ def _once(note: Callable[[str], None]) -> Callable[[str], None]:
             note(text)
 
     return tell
-
-
-def read_records(name: str, base_folder: Path, config: str | None, split: str) -> tuple[list[Record], list[str]]:
-    """All records of a source, and what is worth saying about reading them."""
-    if not is_local(name, base_folder):
-        return list(hub_records(name, config, split)), []
-    records: list[Record] = []
-    notes: list[str] = []
-    for path in local_files(name, base_folder):
-        new, said = parse_file(path)
-        records += new
-        notes += said
-    if not records:
-        raise DataError("there are no rows", place=name, hint="name another file")
-    return records, notes
