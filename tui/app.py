@@ -191,6 +191,23 @@ class LlmtuiApp(App[None], inherit_bindings=False):
 
         self._with_details(path, edit)
 
+    def look_at_data(self, path: Path, known: PresetDetails | None = None) -> None:
+        """Open the screen on what a preset that can be read is trained on."""
+
+        def look(details: PresetDetails) -> None:
+            if details.loaded is None:
+                self.show_problems(details.name, details.problems)
+                return
+            from llmtui.tui.screens.data import DataScreen
+
+            if not isinstance(self.place, DataScreen):
+                self.push_screen(DataScreen(details))
+
+        if known is not None:
+            look(known)
+        else:
+            self._with_details(path, look)
+
     def on_editor_screen_saved(self, message: Any) -> None:
         """The editor wrote a preset."""
         place = self.place
