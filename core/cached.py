@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import time
@@ -34,6 +35,8 @@ def cached_folder(name: str, make: Callable[[Path], None], waiting: Callable[[],
             time.sleep(_POLL_SECONDS)
     try:
         if not target.is_dir():
+            for left in target.parent.glob(f".{glob.escape(name)}.*.tmp"):  # of a process that was killed
+                shutil.rmtree(left, ignore_errors=True)
             write_folder(target, make)
     finally:
         if lock is not None:

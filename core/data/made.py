@@ -44,12 +44,15 @@ class Meta(msgspec.Struct, kw_only=True):
     pad_id: int = 0
     files: dict[str, tuple[int, str]] = {}
     """Size and XXH3-64 of every other file."""
+    check: str = ""
+    """XXH3-64 of this file's own content without it."""
 
 
 def write_meta(folder: Path, meta: Meta, pieces: Mapping[int, TokenPiece]) -> None:
     """Complete a store."""
     (folder / _PIECES).write_bytes(msgspec.msgpack.encode({number: tuple(piece) for number, piece in pieces.items()}))
     meta.files = {path.name: (path.stat().st_size, _hash(path)) for path in sorted(folder.iterdir())}
+    meta.check = _check(meta)
     write_atomically(folder / _META, msgspec.json.format(msgspec.json.encode(meta), indent=1))
 
 
@@ -63,6 +66,8 @@ def read_meta(folder: Path) -> Meta:
         meta = msgspec.json.decode((folder / _META).read_bytes(), type=Meta)
     except (OSError, msgspec.DecodeError) as error:
         raise DataError("the prepared data is damaged", place=str(folder), hint="delete the folder") from error
+    if meta.check != _check(meta):
+        raise DataError("the prepared data is damaged", place=str(folder), hint="delete the folder")
     if meta.format != FORMAT:
         raise DataError("the prepared data is of another version", place=str(folder), hint="delete the folder")
     return meta
@@ -86,6 +91,10 @@ def damaged(folder: Path) -> bool:
     except (OSError, DataError):
         return True
     return False
+
+
+def _check(meta: Meta) -> str:
+    return str(xxhash.xxh3_64_hexdigest(msgspec.json.encode(msgspec.structs.replace(meta, check=""))))
 
 
 def _hash(path: Path) -> str:
