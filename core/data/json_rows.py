@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any, Final
 
+from llmtui.core.data.columns import column_of
 from llmtui.core.data.delimited import looks_delimited
 from llmtui.core.data.json_values import (
     DECODER,
@@ -192,7 +193,7 @@ class JsonRows:
         """One row, an object of columns, or rows under a key."""
         lists = {key: value for key, value in whole.items() if isinstance(value, list)}
         of_rows = [key for key, value in lists.items() if value and all(isinstance(item, dict) for item in value)]
-        conversation = (CONVERSATIONS | {"prompt"}) & set(whole)
+        conversation = (CONVERSATIONS | {"prompt"}) & set(whole) or _is_row(whole, of_rows)
         if len(of_rows) > 1 and not conversation:
             raise DataError(f"rows stand under several keys: {', '.join(of_rows)}", place=self._name,
                             hint="keep each in a file of its own")  # fmt: skip
@@ -210,6 +211,17 @@ class JsonRows:
             raise DataError("there are no rows", place=self._name, hint="name another file")
         else:
             yield Record(f"{self._name}:1", whole)
+
+
+def _is_row(whole: dict[str, Any], of_rows: list[str]) -> bool:
+    """Whether an object with lists of objects is a row itself: its texts are columns, or the objects are turns."""
+    if any({"role", "from"} & set(item) for key in of_rows for item in whole[key][:1]):
+        return True
+    try:
+        column_of((key for key, value in whole.items() if isinstance(value, str)), {})
+    except DataError:
+        return False
+    return True
 
 
 def _columns(whole: dict[str, Any], lists: dict[str, list[Any]]) -> dict[str, list[Any]] | None:

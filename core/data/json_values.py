@@ -12,7 +12,7 @@ from llmtui.core.data.records import Written
 _CHUNK: Final = 1 << 18
 _KEPT: Final = 200  # characters before the next one, to show where something is wrong
 _NEAR_THE_END: Final = 16  # characters: a literal, a number or an escape may be cut off by the end of what is read
-_BLANK: Final = re.compile(r"[ \t\r\n]*")
+_BLANK: Final = re.compile("[ \t\r\n\ufeff]*")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 

@@ -54,6 +54,8 @@ def _cells(column: Any) -> list[Any]:
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         cells: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
         return cells
+    if pa.types.is_float32(column.type):  # as short as the type has it: 0.1, not 0.10000000149011612
+        return [None if value != value else Written(value) for value in column.to_numpy(zero_copy_only=False)]
     return [scalar(value) for value in column.to_pylist()]
 
 

@@ -55,7 +55,7 @@ def stream_file(path: Path, note: Callable[[str], None], cut: Cut = "line") -> I
 
 def _rows(path: Path, note: Callable[[str], None], cut: Cut) -> Iterator[Record]:
     kind, head = suffix(path), first_bytes(path, _HEAD)
-    if head.startswith(MAGIC) or kind == ".parquet":
+    if head.startswith(MAGIC) or (kind == ".parquet" and not head.lstrip().startswith((b"{", b"["))):
         if kind != ".parquet" and head.startswith(MAGIC):
             note(f"{path.name} holds Parquet and was read so")
         yield from parquet_rows(path)
@@ -67,7 +67,7 @@ def _rows(path: Path, note: Callable[[str], None], cut: Cut) -> Iterator[Record]
     if not begin:
         raise DataError("the file is empty", place=path.name, hint="name another file")
     json_inside = _is_json(begin)
-    if kind in (".csv", ".tsv") and json_inside:
+    if kind in (".csv", ".tsv", ".parquet") and json_inside:
         note(f"{path.name} holds JSON and was read so")
         kind = ".json"
     if kind in (".csv", ".tsv"):

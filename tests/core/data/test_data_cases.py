@@ -135,6 +135,36 @@ def test_a8_parquet_under_another_name_and_json_named_csv(tmp_path: Path) -> Non
     assert found.notes == ["a.csv holds JSON and was read so"]
 
 
+@pytest.mark.parametrize(
+    "row",
+    ['{"instruction":"a","output":"x","tags":[{"n":1}]}', '{"instruction":"a","output":"x","tags":["n"]}',
+     '{"instruction":"a","output":"x","meta":{"0":1}}'],
+)  # fmt: skip
+def test_a8_a_single_row_with_lists_is_a_row(tmp_path: Path, row: str) -> None:
+    assert read(write(tmp_path, "a.json", row)).pairs == [("a", "x")]
+    turns = '{"msgs":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}'
+    assert len(read(write(tmp_path, "a.json", turns), messages="msgs").turns) == 1
+
+
+def test_a8_the_cells_of_parquet_are_written_out_once(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    cells = {
+        "1": pa.array([1]), "0.1": pa.array([0.1], pa.float32()), "4.0": pa.array([4.0]), "true": pa.array([True]),
+        "あ": pa.array(["あ".encode()]), "x": pa.array(["x"]).dictionary_encode(), "y": pa.array(["y"], pa.large_string()),
+        "2024-01-02": pa.array([19724], pa.date32()),
+    }  # fmt: skip
+    for text, column in cells.items():
+        pq.write_table(pa.table({"instruction": ["q"], "output": column}), tmp_path / "a.parquet")
+        assert read(tmp_path / "a.parquet").pairs == [("q", text)]
+    for gap in (pa.array([float("nan")]), pa.array([None], pa.int64()), pa.array([float("nan")], pa.float32())):
+        pq.write_table(pa.table({"instruction": ["q"], "output": gap}), tmp_path / "a.parquet")
+        assert read(tmp_path / "a.parquet").dropped == {"no output": 1}
+    pq.write_table(pa.table({"instruction": ["q"], "output": [b"\xff\xfe"]}), tmp_path / "a.parquet")
+    assert '"output" is binary data, not text (a.parquet, row 1)' in refused(tmp_path / "a.parquet")
+
+
 def test_a8_csv_named_txt_is_text_and_csv_named_json_says_so(tmp_path: Path) -> None:
     assert read(write(tmp_path, "a.txt", "instruction,output\na,b\n")).texts == ["instruction,output", "a,b"]
     assert "let the name end in .csv" in refused(write(tmp_path, "a.json", "instruction,output\na,b\n"))
