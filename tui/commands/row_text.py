@@ -16,7 +16,7 @@ _RESET: Final = "\x1b[0m"
 
 def legend() -> str:
     """What the signs mean."""
-    return f"{_BEGIN}trained{_END}  masked  <<special token>>"
+    return f"{_BEGIN}trained{_END}  masked  [[special token]]"
 
 
 def row_text(row: PreviewRow) -> str:
@@ -29,6 +29,6 @@ def row_text(row: PreviewRow) -> str:
             parts.append(_BEGIN if piece.trained else _END)
             inside = piece.trained
         text = plain(piece.text)
-        text = f"<<{text}>>" if piece.kind == "special" else text
+        text = f"[[{text}]]" if piece.kind == "special" else text
         parts.append(f"{_COLOURS[piece.kind]}{text}{_RESET}" if coloured else text)
     return "".join([*parts, _END if inside else ""])
