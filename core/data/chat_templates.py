@@ -1,6 +1,6 @@
 """The tokenizer's chat template, or one of ours by name (`chat:chatml`) for a tokenizer that has none.
 
-Ours are files in `chat_templates/`, written for any tokenizer: an answer ends with its turn's mark and, when that is
+Ours are files in `chat_template_files/`, written for any tokenizer: an answer ends with its turn's mark and, when that is
 not the end token itself, the end token, so that a model learns to stop whichever tokens it knows.
 """
 
@@ -17,7 +17,7 @@ from llmtui.core.data.tokens import special_tokens, turn_enders
 from llmtui.core.errors import DataError
 from llmtui.core.preset.schema import CHAT_TEMPLATES, TEMPLATES
 
-_FOLDER: Final = Path(__file__).parent / "chat_templates"
+_FOLDER: Final = Path(__file__).parent / "chat_template_files"
 _PREFIX: Final = "chat:"
 _BY_NAME: Final = "choose one by name, such as chat:chatml"
 

@@ -253,7 +253,7 @@ def test_a_named_one_works_without_an_end_token(name: str, bpe: Any) -> None:
 def test_every_name_is_a_file_and_every_file_a_name(bpe: Any) -> None:
     import llmtui.core.data.chat_templates as room
 
-    folder = Path(room.__file__).parent / "chat_templates"
+    folder = Path(room.__file__).parent / "chat_template_files"
     assert sorted(path.stem for path in folder.glob("*.jinja")) == list(CHAT_TEMPLATES)
     assert all(named_chat_template(name, bpe) for name in CHAT_TEMPLATES)
 
