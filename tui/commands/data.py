@@ -29,7 +29,9 @@ def data(
     find: Annotated[str, typer.Option("--find", metavar="TEXT", help="Show rows that hold a text.")] = "",
     as_json: Json = False,
 ) -> None:
-    """What the model will be trained on: rows by source and reason, lengths, padding, steps; rows as they will be fed.
+    """What the model will be trained on, counted and shown.
+
+    Rows by source and by the reason why they are not used, lengths, padding, steps, and rows as they will be fed.
 
     The rows are kept, and the run starts with them.
     """
