@@ -1,7 +1,7 @@
 """The tokenizer's chat template, or one of ours by name (`chat:chatml`) for a tokenizer that has none.
 
-Ours are files in `chat_template_files/`, written for any tokenizer: an answer ends with its turn's mark and, when that is
-not the end token itself, the end token, so that a model learns to stop whichever tokens it knows.
+Ours are files in `chat_template_files/`, written for any tokenizer: an answer ends with its turn's mark and, when that
+is not the end token itself, the end token, so that a model learns to stop whichever tokens it knows.
 """
 
 from __future__ import annotations

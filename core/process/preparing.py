@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from llmtui.core.data.prepare import Prepared, open_prepared
 from llmtui.core.preset import LoadedPreset, resolve
@@ -23,7 +24,22 @@ def prepared_data(
     Raises:
         LlmtuiError: with place and cure.
     """
-    command = [sys.executable, "-P", "-m", "llmtui.core.worker.preparing"]
-    answer = ask_child(command, on_progress, what="preparing the data", place=loaded.name, text=resolve(loaded),
-                       environment={"CUDA_VISIBLE_DEVICES": ""}, begun=begun)  # fmt: skip
+    answer = _asked("preparing", "preparing the data", loaded, on_progress, begun)
     return open_prepared(Path(answer["folder"]))
+
+
+def fetch_all(loaded: LoadedPreset, on_progress: Progress) -> dict[str, Any]:
+    """Bring everything here that the preset's run needs; what is here then, as `core.worker.fetching` says it.
+
+    Raises:
+        LlmtuiError: with place and cure.
+    """
+    return _asked("fetching", "fetching", loaded, on_progress, lambda _: None)
+
+
+def _asked(
+    module: str, what: str, loaded: LoadedPreset, on_progress: Progress, begun: Callable[[subprocess.Popen[str]], None]
+) -> dict[str, Any]:
+    command = [sys.executable, "-P", "-m", f"llmtui.core.worker.{module}"]
+    return ask_child(command, on_progress, what=what, place=loaded.name, text=resolve(loaded),
+                     environment={"CUDA_VISIBLE_DEVICES": ""}, begun=begun)  # fmt: skip

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -24,7 +23,8 @@ from llmtui.core.preset.schema import CleanSection
 from llmtui.core.runs.checkpoints import find_valid, glance
 from llmtui.core.runs.directory import RunDirectory
 from llmtui.core.worker import evaluation
-from llmtui.core.worker.failures import as_llmtui_error, hub_error
+from llmtui.core.worker.answering import answer
+from llmtui.core.worker.failures import hub_error
 from llmtui.core.worker.label_scores import LabelScorer, LabelScores
 from llmtui.core.worker.loading import choose_device
 from llmtui.core.worker.locate import Location
@@ -194,33 +194,12 @@ def evaluation_preset(preset: Preset, data: Path) -> Preset:
 
 
 def main() -> int:
-    """Lines of JSON: `{"progress": …}`, and last `{"error": …}` or the scores."""
+    """Lines of JSON; the exit code."""
     from llmtui.core.worker.__main__ import quiet
 
     quiet()
-    last: tuple[str, int] | None = None
-
-    def say(what: str, done: int, total: int | None) -> None:
-        nonlocal last
-        if (what, done) != last:
-            last = what, done
-            print(json.dumps({"progress": [what.replace("_", " "), done, total]}), flush=True)  # noqa: T201
-
     step = int(sys.argv[3]) if len(sys.argv) > 3 else None
-    try:
-        answer = RunEvaluation(RunDirectory(Path(sys.argv[1])), Path(sys.argv[2]), step, say).run()
-    except BrokenPipeError:  # the command was killed
-        return 1
-    except Exception as error:
-        known = as_llmtui_error(error)
-        if not isinstance(error, LlmtuiError):
-            import traceback
-
-            traceback.print_exc()
-        print(json.dumps({"error": known.as_dict(), "exit_code": known.exit_code}))  # noqa: T201
-        return known.exit_code
-    print(json.dumps(answer))  # noqa: T201
-    return 0
+    return answer(lambda say: RunEvaluation(RunDirectory(Path(sys.argv[1])), Path(sys.argv[2]), step, say).run())
 
 
 if __name__ == "__main__":

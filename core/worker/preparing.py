@@ -6,52 +6,24 @@ found without torch or transformers.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from llmtui.core.data.identity import cache_key, hub_snapshot, positions_in
 from llmtui.core.data.prepare import check_length, find_prepared, prepare
-from llmtui.core.errors import LlmtuiError
 from llmtui.core.preset import Preset, parse_preset
+from llmtui.core.worker.answering import Say, answer
 from llmtui.core.worker.locate import locate
 
 
 def main() -> int:
-    """Lines of JSON: `{"progress": [phase, done, total]}`, and last `{"folder": …}` or `{"error": …}`."""
-    said: list[Any] = []
-
-    def say(phase: str, done: int, total: int | None, _: str = "") -> None:
-        if said != [phase, done]:
-            said[:] = [phase, done]
-            print(json.dumps({"progress": [phase.replace("_", " "), done, total]}), flush=True)  # noqa: T201
-
-    try:
-        folder = prepared_folder(parse_preset(sys.stdin.read()).preset, say)
-    except BrokenPipeError:  # the command was killed
-        return 1
-    except LlmtuiError as error:
-        return _fail(error)
-    except Exception as error:
-        import traceback
-
-        from llmtui.core.worker.failures import as_llmtui_error
-
-        traceback.print_exc()
-        return _fail(as_llmtui_error(error))
-    print(json.dumps({"folder": str(folder)}))  # noqa: T201
-    return 0
+    """Lines of JSON; the exit code."""
+    return answer(lambda say: {"folder": str(prepared_folder(parse_preset(sys.stdin.read()).preset, say))})
 
 
-def _fail(error: LlmtuiError) -> int:
-    print(json.dumps({"error": error.as_dict(), "exit_code": error.exit_code}))  # noqa: T201
-    return error.exit_code
-
-
-def prepared_folder(preset: Preset, say: Any) -> Path:
+def prepared_folder(preset: Preset, say: Say) -> Path:
     """Where the preset's rows are kept, made when they are not there yet.
 
     Raises:
@@ -75,7 +47,7 @@ def _tokenizer_folder(preset: Preset) -> Path | None:
     return Path(location.path) if location.local else hub_snapshot(location.path, preset.model.revision)
 
 
-def _made(preset: Preset, say: Any) -> Path:
+def _made(preset: Preset, say: Say) -> Path:
     say("loading_tokenizer", 0, None)
     from llmtui.core.data.chat_templates import use_chat_template
     from llmtui.core.worker.__main__ import quiet

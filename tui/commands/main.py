@@ -13,6 +13,7 @@ from llmtui.tui.commands import (
     data,
     evaluate,
     export,
+    fetch,
     forecast,
     gpus,
     logs,
@@ -66,8 +67,8 @@ def _root(
 
 
 for module in (
-    run, ls, show, status, attach, logs, stop, checkpoint, resume, rm, export, evaluate, data, forecast, merge, gpus,
-    wait,
+    run, ls, show, status, attach, logs, stop, checkpoint, resume, rm, export, evaluate, fetch, data, forecast, merge,
+    gpus, wait,
 ):  # fmt: skip
     module.add(app)
 presets.add(app)

@@ -34,6 +34,7 @@ class Progress:
     def __init__(self, silent: bool) -> None:
         self._silent, self._over = silent, sys.stderr.isatty()
         self._stage, self._shown, self._width = "", 0.0, 0
+        self._download: tuple[float, int] | None = None  # when it began, and from which byte
 
     def show(self, stage: str, done: int, total: int | None) -> None:
         """At most four times a second within a stage."""
@@ -44,11 +45,23 @@ class Progress:
         if not self._over:
             say(f"{stage} …", error=True)
             return
-        text = plain(f"{stage} {words.count(done)} of {words.count(total)}" if total else f"{stage} …")
+        text = plain(self._words(stage, done, total))
         text = text.replace("\n", " ")
         sys.stderr.write("\r" + text + " " * (self._width - len(text)))
         sys.stderr.flush()
         self._width = len(text)
+
+    def _words(self, stage: str, done: int, total: int | None) -> str:
+        """How far it is; of a download also how long it takes."""
+        if stage != "downloading":
+            return f"{stage} {words.count(done)} of {words.count(total)}" if total else f"{stage} {done or '…'}"
+        if self._download is None or done < self._download[1]:
+            self._download = time.monotonic(), done
+        spent, new = time.monotonic() - self._download[0], done - self._download[1]
+        left = ""
+        if total and new > 0 and spent > 1:
+            left = f", {words.size(int(new / spent))}/s, {words.duration((total - done) * spent / new)} left"
+        return f"{stage} {words.size(done)} of {words.size(total)}{left}"
 
     def end(self) -> None:
         """Take the line away."""
