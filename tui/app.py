@@ -128,6 +128,8 @@ class LlmtuiApp(App[None], inherit_bindings=False):
         """To a place."""
         if place != self.current_mode:
             self.switch_mode(place)
+        elif self.place is self.screen and self.place.PLACE == "data":
+            self.pop_screen()
 
     def open_run(self, directory: RunDirectory) -> None:
         """To the Run place, on this run."""

@@ -18,15 +18,10 @@ def data_facts(counted: Statistics, notes: Sequence[str]) -> list[Fact]:
     facts.append(Fact("validation", _side(counted.val)) if counted.val is not None else Fact("validation", "no rows"))
     facts.append(_of_both("cut", counted, lambda side: side.rows_cut))
     facts.append(_of_both("no end", counted, lambda side: side.rows_without_end))
-    per_step = f"{words.count(counted.effective_batch)} rows a step"
-    facts.append(Fact("steps", f"{words.count(counted.total_steps)}, {per_step}", "strong"))
-    facts.append(
-        Fact(
-            "epoch",
-            f"{words.count(counted.steps_per_epoch)} steps, {words.count(counted.tokens_per_epoch)} tokens; "
-            f"{counted.epochs:.3g} of them",
-        )
-    )
+    epochs = f"{counted.epochs:.3g} epoch{'' if counted.epochs == 1 else 's'}"
+    epoch = f"{words.count(counted.steps_per_epoch)} steps, {words.count(counted.tokens_per_epoch)} tokens"
+    facts.append(Fact("steps", f"{words.count(counted.total_steps)} in {epochs}", "strong"))
+    facts += [Fact("epoch", epoch), Fact("batch", f"{_rows(counted.effective_batch)} a step")]
     facts += [Fact("note", note, "warn") for note in notes]
     facts += _origins(counted)
     for label, rows in counted.train.labels.items():
@@ -44,11 +39,11 @@ def _side(side: SideStatistics) -> str:
 def _of_both(name: str, counted: Statistics, number: Callable[[SideStatistics], int]) -> Fact:
     """A count that is best 0, of both sides."""
     train, val = number(counted.train), number(counted.val) if counted.val is not None else 0
-    what = {"cut": "cut to max_length", "no end": "without an end token"}[name]
+    what = {"cut": "", "no end": " without end token"}[name]
     if not train and not val:
-        return Fact(name, f"no row is {what}")
-    held = f", {words.count(val)} held out" if counted.val is not None else ""
-    return Fact(name, f"{_rows(train)}{held} {what}", "warn")
+        return Fact(name, f"0 rows{what}")
+    held = f" and {words.count(val)} held out" if counted.val is not None else ""
+    return Fact(name, f"{_rows(train)}{held}{what}", "warn")
 
 
 def _origins(counted: Statistics) -> list[Fact]:
@@ -56,7 +51,10 @@ def _origins(counted: Statistics) -> list[Fact]:
     for source in counted.sources:
         facts.append(Fact("source", f"{source.name}: {_rows(source.rows)}"))
         facts += [Fact("  dropped", f"{_rows(rows)}: {reason}", "warn") for reason, rows in source.dropped.items()]
-    facts += [Fact("dropped", f"{_rows(rows)}: {reason}", "warn") for reason, rows in counted.dropped.items()]
+    for reason, rows in counted.dropped.items():  # what no source was charged with
+        rest = rows - sum(source.dropped.get(reason, 0) for source in counted.sources)
+        if rest > 0:
+            facts.append(Fact("dropped", f"{_rows(rest)}: {reason}", "warn"))
     facts += [Fact("cleaned", f"{_rows(rows)}: {step}") for step, rows in counted.cleaned.items()]
     if counted.rows_split:
         facts.append(Fact("split", f"{_rows(counted.rows_split)} longer than max_length, in parts"))

@@ -82,15 +82,15 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("presets", "D", "D", "delete", "delete", "delete your preset (type its name)", 7),
     Key("presets", "y", "y", "copy", "copy", "copy the name", 0),
     # --- data
-    Key("data", "right_square_bracket", "]", "row(1)", "next row", "the next row", 1),
-    Key("data", "left_square_bracket", "[", "row(-1)", "row before", "the row before", 2),
-    Key("data", "slash", "/", "search", "search", "the next row that holds a text, or stands at :LINE", 3),
-    Key("data", "n", "n", "next(1)", "next hit", "the next row with the searched text (no search: the next row)", 4),
+    Key("data", "right_square_bracket", "]", "row(1)", "next", "the next row", 1),
+    Key("data", "left_square_bracket", "[", "row(-1)", "previous", "the row before", 6),
+    Key("data", "slash", "/", "search", "search", "the next row that holds a text, or stands at :LINE", 2),
+    Key("data", "n", "n", "next(1)", "next hit", "the next row with the searched text (no search: the next row)", 5),
     Key("data", "N", "N", "next(-1)", "previous hit", "the row with it before (no search: the row before)"),
-    Key("data", "t", "t", "side", "train/val", "validation rows instead of training rows, and back", 5),
+    Key("data", "t", "t", "side", "train/val", "validation rows instead of training rows, and back", 3),
     Key("data", "r", "r", "run_preset", "run", "start the preset: forecast and problems first", 7),
     Key("data", "y", "y", "copy", "copy", "copy the row's text"),
-    Key("data", "escape", "esc", "step_back", "back", "out of the search, back to the presets", 6),
+    Key("data", "escape", "esc", "step_back", "back", "out of the search, back to the presets", 4),
     # --- editor
     Key("editor", "enter", "enter", "edit", "edit", "type a value for the field (or switch the section)", 1),
     Key(

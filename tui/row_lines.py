@@ -7,6 +7,7 @@ Trained text is underlined, special tokens are reversed. Where there is no colou
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -76,17 +77,19 @@ def _pieces(row: PreviewRow, wanted: str) -> Iterator[Piece]:
         yield _END, _MARK
 
 
-def _hits(text: str, wanted: str) -> list[tuple[int, int]]:
-    return [match.span() for match in re.finditer(re.escape(wanted), text, re.IGNORECASE)] if wanted else []
+def _hits(text: str, wanted: str) -> deque[tuple[int, int]]:
+    return deque(match.span() for match in re.finditer(re.escape(wanted), text, re.IGNORECASE) if wanted)
 
 
-def _with_hits(text: str, style: str, at: int, hits: Sequence[tuple[int, int]]) -> Iterator[Piece]:
-    """The text of a piece that begins at `at`, cut where hits begin and end."""
+def _with_hits(text: str, style: str, at: int, hits: deque[tuple[int, int]]) -> Iterator[Piece]:
+    """The text of a piece that begins at `at`, cut where hits begin and end; hits before it are forgotten."""
     done = 0
+    while hits and hits[0][1] <= at:
+        hits.popleft()
     for first, last in hits:
         begin, end = max(first - at, done), min(last - at, len(text))
         if begin >= end:
-            continue
+            break
         yield text[done:begin], style
         yield text[begin:end], f"hit_{style}"
         done = end

@@ -16,7 +16,6 @@ from llmtui.core.errors import LlmtuiError
 from llmtui.tui import keys
 from llmtui.tui.actions import DataFound, PresetDetails
 from llmtui.tui.data_facts import data_facts
-from llmtui.tui.screens.data_panes import DataPanes
 from llmtui.tui.screens.data_rows import DataRows
 from llmtui.tui.widgets.facts_pane import Fact, FactsPane
 from llmtui.tui.widgets.lengths_pane import LengthsPane
@@ -29,7 +28,7 @@ _SHOW_SECONDS: Final = 0.5  # how often progress is looked at
 _LONGER: Final = {"cut": "cut", "drop": "dropped", "split": "split"}
 
 
-class DataScreen(DataRows, DataPanes, inherit_bindings=False):
+class DataScreen(DataRows, inherit_bindings=False):
     """Opened on a preset that was read. The child that prepares its data is killed when this is left."""
 
     PLACE = "data"
@@ -67,8 +66,6 @@ class DataScreen(DataRows, DataPanes, inherit_bindings=False):
             yield row
 
     def on_mount(self) -> None:
-        self.set_focus(self.query_one(RowPane))
-        self.show_keys()
         self._show_progress()
         self._timer = self.set_interval(_SHOW_SECONDS, self._show_progress)
         self.run_worker(self._prepare, thread=True, group="data", exit_on_error=False)

@@ -52,7 +52,8 @@ class DataPanes(Place, inherit_bindings=False):
         self.set_class(alone, "-single")
         front.display = True
         self.query_one("#numbers").display = not alone or front is not panes[0]
-        self.set_focus(front)
+        if self.focused is None or isinstance(self.focused, Pane):  # else a field is being typed into
+            self.set_focus(front)
         for pane in panes:
             pane.display = not alone or pane is front
 
@@ -64,6 +65,11 @@ class DataPanes(Place, inherit_bindings=False):
     def action_full_pane(self) -> None:
         self._full = not self._full
         self._show_panes()
+
+    def row_forward(self) -> None:
+        """Show the row where another pane stands alone."""
+        if (self._full or self._tiny) and self._front is not None:
+            self.bring_forward(self.panes()[0])
 
     def leave_full(self) -> bool:
         """All panes again; whether one was alone by wish."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from llmtui.tui.screens.place import Place
+from llmtui.tui.screens.data_panes import DataPanes
 from llmtui.tui.widgets.bar_lines import Footer
 from llmtui.tui.widgets.row_pane import RowPane
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _NAMES = {"train": "training", "val": "validation"}
 
 
-class DataRows(Place, inherit_bindings=False):
+class DataRows(DataPanes, inherit_bindings=False):
     """A place in the rows of each side, and a text that is searched."""
 
     DEFAULT_CSS = """
@@ -31,13 +31,14 @@ class DataRows(Place, inherit_bindings=False):
     _searching: threading.Event | None = None
 
     class Found(Message):
-        """A search has ended: on a row, or in vain (None)."""
+        """A search has ended: on a row, or in vain (None). `again`: it began beside the row that is shown."""
 
-        def __init__(self, search: threading.Event, side: Side, index: int | None) -> None:
+        def __init__(self, search: threading.Event, side: Side, index: int | None, again: bool) -> None:
             super().__init__()
             self.search = search
             self.side = side
             self.index = index
+            self.again = again
 
     def take_rows(self, preview: Preview) -> None:
         """Show the first row."""
@@ -73,6 +74,7 @@ class DataRows(Place, inherit_bindings=False):
         preview = self._preview
         if preview is None:
             return
+        self.row_forward()
         at, last = self._at[self._side], preview.rows(self._side) - 1
         if not 0 <= at + by <= last:
             self.say(f"this is the {'last' if by > 0 else 'first'} {_NAMES[self._side]} row", "faint", 2.0)
@@ -82,7 +84,7 @@ class DataRows(Place, inherit_bindings=False):
 
     def action_next(self, by: int) -> None:
         if self._wanted:
-            self._search(self._at.get(self._side, 0) + by, backwards=by < 0)
+            self._search(self._at[self._side] + by, backwards=by < 0, again=True)
         else:
             self.action_row(by)
 
@@ -94,6 +96,7 @@ class DataRows(Place, inherit_bindings=False):
             self.say(f"there are no {_NAMES[other]} rows", "warn", 3.0)
             return
         self.stop_search()
+        self.row_forward()
         self._side = other
         self.show_row()
 
@@ -127,11 +130,11 @@ class DataRows(Place, inherit_bindings=False):
         self.stop_search()
         self._wanted = wanted
         if wanted:
-            self._search(self._at[self._side], backwards=False)
+            self._search(self._at[self._side])
         else:
             self.show_row()
 
-    def _search(self, start: int, *, backwards: bool) -> None:
+    def _search(self, start: int, *, backwards: bool = False, again: bool = False) -> None:
         """Look for the text in a thread: this side from `start` on and round, then the other."""
         preview, side, wanted = self._preview, self._side, self._wanted
         if preview is None:
@@ -144,9 +147,9 @@ class DataRows(Place, inherit_bindings=False):
             index = preview.find(side, wanted, start, backwards=backwards, stop=search.is_set)
             if index is None and not search.is_set():
                 found = preview.find(other, wanted, 0, stop=search.is_set)
-                self.post_message(self.Found(search, side if found is None else other, found))
+                self.post_message(self.Found(search, side if found is None else other, found, again))
             else:
-                self.post_message(self.Found(search, side, index))
+                self.post_message(self.Found(search, side, index, again))
 
         self.show_row()
         self.run_worker(work, thread=True, group="search", exit_on_error=False)
@@ -161,7 +164,7 @@ class DataRows(Place, inherit_bindings=False):
         elif message.side != self._side:
             self.say(f"no {_NAMES[self._side]} row holds it; this is a {_NAMES[message.side]} row", "warn")
         elif message.index == self._at[message.side]:
-            self.say("this row holds it", "faint", 2.0)
+            self.say("no other row holds it" if message.again else "this row holds it", "faint", 2.0)
         if message.index is not None:
             self._side = message.side
             self._at[message.side] = message.index
@@ -182,7 +185,8 @@ class DataRows(Place, inherit_bindings=False):
             return False
         fields.remove()
         self.say("", "text", 0.01)
-        self.set_focus(self.query_one(RowPane))
+        self.set_focus(None)
+        self.bring_forward(self.query_one(RowPane))
         self.show_keys()
         return True
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from llmtui.core.data.statistics import Bin, Lengths, Statistics
 
 _LONGEST_BAR: Final = 60
+_THIS: Final = " this preset"
 _AIRY: Final = 18  # lines from which on blank ones keep the parts apart
 
 
@@ -119,7 +120,8 @@ def _padding(counted: Statistics, width: int) -> list[Line]:
             (f"{Drawing.glyphs.cursor if own else ' '} ", "key"), (name.ljust(most), "strong" if own else "text"),
             (f" {share:4.0%} ", "strong" if own else "text"),
         ]  # fmt: skip
-        end: list[Piece] = [(" this preset", "key")] if own else []
-        room = min(30, width - width_of(head) - len(" this preset"))
+        rest = width - width_of(head)
+        end: list[Piece] = [(_THIS if rest >= len(_THIS) else " own", "key")] if own else []
+        room = min(30, rest - len(_THIS))
         lines.append([*head, *(bar([(share, "bar_others")], room) if room >= 6 else ()), *end])
     return lines

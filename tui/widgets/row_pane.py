@@ -70,9 +70,8 @@ class RowPane(TextPane):
 
 def _facts(row: PreviewRow, width: int) -> Line:
     """Place and counts; the place gives way at its beginning, as its end is the line."""
-    counts: list[Piece] = [(f"  {words.count(row.tokens)} tokens, {words.count(row.trained)} trained", "text")]
-    counts += [("  cut", "warn")] * row.cut
-    counts += [("  no end token", "warn")] * (not row.ended)
+    counts: list[Piece] = [("  cut", "warn")] * row.cut + [("  no end token", "warn")] * (not row.ended)
+    counts.append((f"  {words.count(row.tokens)} tokens, {words.count(row.trained)} trained", "text"))
     if row.label is not None:
         counts.append((f"  label {row.label}", "key"))
     return [(_end_of(row.place, max(8, width - width_of(counts))), "strong"), *counts]
