@@ -97,7 +97,7 @@ async def test_the_numbers_are_those_of_the_prepared_data(make_app: Make, data: 
         "2 rows are cut at 400 tokens",
         "rows.jsonl: 50 rows",
         "1 row: no output",
-        "max_length 400 2 rows are longer: cut",
+        "max_length 400 2 longer: cut",
         f"longest {counted.lengths.longest:,}",
         "this preset",
     ):

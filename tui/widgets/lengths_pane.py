@@ -104,9 +104,8 @@ def _mark(lengths: Lengths, longer: str) -> Line:
     glyphs = Drawing.glyphs
     head: Piece = (f"{glyphs.rule * 2} max_length {words.count(lengths.max_length)} ", "key")
     if not lengths.longer:
-        return (head, ("no row is longer", "faint"))
-    rows = f"{words.count(lengths.longer)} {'row is' if lengths.longer == 1 else 'rows are'} longer"
-    return (head, (f"{rows}: {longer}", "warn"))
+        return (head, ("none longer", "faint"))
+    return (head, (f"{words.count(lengths.longer)} longer: {longer}", "warn"))
 
 
 def _padding(counted: Statistics, width: int) -> list[Line]:
