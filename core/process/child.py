@@ -16,6 +16,7 @@ Progress = Callable[[str, int, int | None], None]
 _KINDS: Final[dict[str, type[LlmtuiError]]] = {
     kind.kind: kind for kind in (UsageError, DataError, MachineError, RefusedError)
 }
+_UTF8: Final = {"PYTHONIOENCODING": "utf-8"}  # whatever the locale: what is spoken here is UTF-8
 _BY_CODE: Final[dict[int, type[LlmtuiError]]] = {2: DataError, 3: MachineError, 5: RefusedError}
 
 
@@ -39,7 +40,7 @@ def ask_child(
         given.seek(0)
         child = subprocess.Popen(
             command, stdin=given, stdout=subprocess.PIPE, stderr=complaints, text=True, encoding="utf-8",
-            errors="replace", env={**os.environ, **(environment or {})}, start_new_session=True,
+            errors="replace", env={**os.environ, **_UTF8, **(environment or {})}, start_new_session=True,
         )  # fmt: skip
         begun(child)
         try:
