@@ -101,7 +101,8 @@ class DataScreen(DataRows, inherit_bindings=False):
 
     def _show_progress(self) -> None:
         phase, done, total = self._progress
-        amount = f" {words.count(done)} of {words.count(total)}" if total else ""
+        shown = words.size if phase == "downloading" else words.count  # bytes, or rows
+        amount = f" {shown(done)} of {shown(total)}" if total else ""
         text = f"preparing the data: {phase}{amount} …"
         row = self.query_one(RowPane)
         if text != row.empty:

@@ -8,7 +8,7 @@ import pytest
 
 from llmtui.core.process.child import ask_child
 
-_ECHO = "import json, sys; print(json.dumps({'said': sys.stdin.read()}, ensure_ascii=False))"
+_ECHO = "import json, sys; print(json.dumps({'said': sys.stdin.read()}))"
 
 
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
