@@ -49,7 +49,7 @@ def prepare(data: Path, home: Path) -> tuple[float, float]:
     return time.monotonic() - begin, usage.ru_maxrss / 1024
 
 
-def run() -> str:
+def main() -> str:
     """The table."""
     rows, peaks = [], []
     with tempfile.TemporaryDirectory() as folder:
@@ -62,8 +62,8 @@ def run() -> str:
             megabytes = f"{data.stat().st_size / 1e6:.0f} MB"
             rows.append([f"{count:,}", megabytes, f"{cold:.1f} s", f"{again:.2f} s", f"{peak:.0f} MiB",
                          f"{peak / peaks[0]:.2f}"])  # fmt: skip
-    return table(["rows", "file", "cold", "again", "peak memory", "of 15 000's"], rows)
+    return "## Preparing data (`llmtui data`, a child that starts anew)\n\n" + table(["rows", "file", "cold", "again", "peak memory", "of 15 000's"], rows)
 
 
 if __name__ == "__main__":
-    print(run())
+    print(main())
