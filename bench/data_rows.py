@@ -62,7 +62,8 @@ def main() -> str:
             megabytes = f"{data.stat().st_size / 1e6:.0f} MB"
             rows.append([f"{count:,}", megabytes, f"{cold:.1f} s", f"{again:.2f} s", f"{peak:.0f} MiB",
                          f"{peak / peaks[0]:.2f}"])  # fmt: skip
-    return "## Preparing data (`llmtui data`, a child that starts anew)\n\n" + table(["rows", "file", "cold", "again", "peak memory", "of 15 000's"], rows)
+    heading = "## Preparing data (`llmtui data`, a child that starts anew)\n\n"
+    return heading + table(["rows", "file", "cold", "again", "peak memory", "of 15 000's"], rows)
 
 
 if __name__ == "__main__":
