@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from bench import overhead, reading, startup, watching
+from bench import data_rows, overhead, reading, startup, watching
 from bench.measure import RESULTS, machine_line
 
-PARTS = {"startup": startup.main, "reading": reading.main, "watching": watching.main, "overhead": overhead.main}
+PARTS = {"startup": startup.main, "reading": reading.main, "watching": watching.main, "overhead": overhead.main,
+         "data": data_rows.main}  # fmt: skip
 
 
 def main() -> None:

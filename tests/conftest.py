@@ -10,6 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # two tests at a time on two cores
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # A shell that starts the tests in the background has them ignore both, and all they start inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -15,8 +15,14 @@ from llmtui.core.runs.directory import RunDirectory
 from llmtui.tui.widgets.facts_pane import Fact
 
 if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+
+    from llmtui.core.data.preview import Preview
+    from llmtui.core.data.statistics import Statistics
     from llmtui.core.forecast import Forecast
     from llmtui.core.preset import LoadedPreset, PresetEntry
+    from llmtui.core.process.child import Progress
 
 StopHow = Literal["checkpoint", "now", "kill"]
 
@@ -30,6 +36,15 @@ class PresetDetails:
     facts: tuple[Fact, ...]
     problems: tuple[Problem, ...] = ()
     loaded: LoadedPreset | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataFound:
+    """What a preset is trained on: counted, and to be looked at row by row."""
+
+    counted: Statistics
+    preview: Preview
+    notes: tuple[str, ...] = ()
 
 
 class Actions:
@@ -69,6 +84,17 @@ class Actions:
         from llmtui.tui.machine import cards
 
         return forecast(loaded.preset, loaded.folder, cards())
+
+    def data(
+        self, loaded: LoadedPreset, on_progress: Progress, begun: Callable[[subprocess.Popen[str]], None]
+    ) -> DataFound:
+        """The rows as the run will get them, prepared now by a child or found; `begun` is given that child."""
+        from llmtui.core.data.preview import Preview
+        from llmtui.core.data.statistics import statistics
+        from llmtui.core.process.preparing import prepared_data
+
+        prepared = prepared_data(loaded, on_progress, begun)
+        return DataFound(statistics(prepared, loaded.preset), Preview(prepared), tuple(prepared.warnings))
 
     def own_copy(self, entry: PresetEntry) -> Path:
         """The user's own file of this preset, made if there is none yet."""

@@ -128,6 +128,8 @@ class LlmtuiApp(App[None], inherit_bindings=False):
         """To a place."""
         if place != self.current_mode:
             self.switch_mode(place)
+        elif self.place is self.screen and self.place.PLACE == "data":
+            self.pop_screen()
 
     def open_run(self, directory: RunDirectory) -> None:
         """To the Run place, on this run."""
@@ -190,6 +192,23 @@ class LlmtuiApp(App[None], inherit_bindings=False):
             self.push_screen(EditorScreen(details.loaded))
 
         self._with_details(path, edit)
+
+    def look_at_data(self, path: Path, known: PresetDetails | None = None) -> None:
+        """Open the screen on what a preset that can be read is trained on."""
+
+        def look(details: PresetDetails) -> None:
+            if details.loaded is None:
+                self.show_problems(details.name, details.problems)
+                return
+            from llmtui.tui.screens.data import DataScreen
+
+            if not isinstance(self.place, DataScreen):
+                self.push_screen(DataScreen(details))
+
+        if known is not None:
+            look(known)
+        else:
+            self._with_details(path, look)
 
     def on_editor_screen_saved(self, message: Any) -> None:
         """The editor wrote a preset."""

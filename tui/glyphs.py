@@ -34,6 +34,7 @@ class Glyphs:
     times: str
     up: str
     down: str
+    newline: str
     states: dict[str, str]
 
 
@@ -42,6 +43,7 @@ UNICODE = Glyphs(
     rule="─", rule_focused="━", full="█", others="▒", free="·", cursor="❯", dot="·", dash="–", ellipsis="…",
     eval_point="◆", bad_point="✖", axis_left="│", axis_bottom="─", axis_corner="└", axis_tick="┤", crosshair="┊",
     arrow="→", about="≈", times="×", up="▲", down="▼",
+    newline="⏎",
     states={
         "queued": "◌", "starting": "◔", "running": "●", "stopping": "◑", "finished": "✔", "stopped": "■",
         "failed": "✖", "interrupted": "‖", "damaged": "?",
@@ -53,6 +55,7 @@ ASCII = Glyphs(
     rule="-", rule_focused="=", full="#", others="%", free=".", cursor=">", dot="-", dash="-", ellipsis="~",
     eval_point="E", bad_point="X", axis_left="|", axis_bottom="-", axis_corner="+", axis_tick="+", crosshair=":",
     arrow="->", about="~", times="x", up="^", down="v",
+    newline="\\n",
     states={
         "queued": "o", "starting": "o", "running": "*", "stopping": "*", "finished": "+", "stopped": "#",
         "failed": "X", "interrupted": "!", "damaged": "?",

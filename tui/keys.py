@@ -36,6 +36,7 @@ SCOPE_NAMES: Final = {
     "text": "In a text",
     "presets": "Presets",
     "editor": "Editor",
+    "data": "Data",
     "runs": "Runs",
     "run": "Run",
     "chart": "Loss chart",
@@ -76,9 +77,20 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("presets", "e", "e", "edit", "edit", "edit it in a form (a bundled preset is copied first)", 2),
     Key("presets", "E", "E", "external_edit", "$EDITOR", "edit your copy of it in $EDITOR", 5),
     Key("presets", "slash", "/", "filter", "filter", "show only what contains a text", 3),
+    Key("presets", "i", "i", "data", "data", "what it will be trained on: rows, lengths, padding, samples", 4),
     Key("presets", "o", "o", "sort", "sort", "sort by origin, by name", 6),
     Key("presets", "D", "D", "delete", "delete", "delete your preset (type its name)", 7),
     Key("presets", "y", "y", "copy", "copy", "copy the name", 0),
+    # --- data
+    Key("data", "right_square_bracket", "]", "row(1)", "next", "the next row", 1),
+    Key("data", "left_square_bracket", "[", "row(-1)", "previous", "the row before", 6),
+    Key("data", "slash", "/", "search", "search", "the next row that holds a text, or stands at :LINE", 2),
+    Key("data", "n", "n", "next(1)", "next hit", "the next row with the searched text (no search: the next row)", 5),
+    Key("data", "N", "N", "next(-1)", "previous hit", "the row with it before (no search: the row before)"),
+    Key("data", "t", "t", "side", "train/val", "validation rows instead of training rows, and back", 3),
+    Key("data", "r", "r", "run_preset", "run", "start the preset: forecast and problems first", 7),
+    Key("data", "y", "y", "copy", "copy", "copy the row's text"),
+    Key("data", "escape", "esc", "step_back", "back", "out of the search, back to the presets", 4),
     # --- editor
     Key("editor", "enter", "enter", "edit", "edit", "type a value for the field (or switch the section)", 1),
     Key(

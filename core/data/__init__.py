@@ -9,6 +9,6 @@ from llmtui.core.data.batches import collate
 from llmtui.core.data.check import check_dataset
 from llmtui.core.data.prepare import Prepared, prepare
 from llmtui.core.data.prompts import decode_answer, prompt_text
-from llmtui.core.data.tokens import TokenSet
+from llmtui.core.data.token_store import TokenRows
 
-__all__ = ["Prepared", "TokenSet", "check_dataset", "collate", "decode_answer", "prepare", "prompt_text"]
+__all__ = ["Prepared", "TokenRows", "check_dataset", "collate", "decode_answer", "prepare", "prompt_text"]

@@ -1,76 +1,113 @@
-"""The whole path from the preset's data to token sets, with everything counted that happened on the way."""
+"""The whole path from the preset's data to rows of tokens, made once and kept under what they were made from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shutil
+import tempfile
+import time
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from llmtui.core.data.rows import Example, to_examples
-from llmtui.core.data.sources import read_records
-from llmtui.core.data.split import split_indices
-from llmtui.core.data.templates import renderer
-from llmtui.core.data.tokens import Counts, TokenSet, encode_batch, finish_row, special_tokens
+from llmtui.core.cached import cached_folder
+from llmtui.core.data.answers import Answers
+from llmtui.core.data.made import Meta, damaged, read_meta, write_meta
+from llmtui.core.data.making import Making, Progress, refuse_nothing
+from llmtui.core.data.pieces import token_pieces
+from llmtui.core.data.token_store import StoredTokens, TokenStore, TokenWriter
 from llmtui.core.errors import DataError
 from llmtui.core.preset import Preset
-
-_BATCH: Final = 1000
-Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass
 class Prepared:
-    """Token sets ready to train on, and the counts behind them."""
+    """Rows ready to train on, and the counts behind them."""
 
-    train: TokenSet
-    val: TokenSet | None
+    train: StoredTokens
+    val: StoredTokens | None
     rows_read: int
     dropped: dict[str, int]
     rows_cut: int
     data_hash: str
     warnings: list[str] = field(default_factory=list)
+    train_answers: Answers | None = None
+    """Where the answers of the training rows begin, when `dataset.label` is set."""
+    answers: Answers | None = None
+    """The same of the validation rows."""
+    folder: Path = Path()
+    """Where it is kept."""
+    meta: Meta = field(default_factory=Meta)
 
 
 def prepare(
-    preset: Preset, tokenizer: Any, *, base_folder: Path, max_positions: int | None, on_progress: Progress
-) -> Prepared:
-    """Read, split, render and tokenise.
+    preset: Preset, tokenizer: Any, *, base_folder: Path, max_positions: int | None, on_progress: Progress,
+    key: str | None = None,
+) -> Prepared:  # fmt: skip
+    """Read, clean, split, render and tokenise, or take what was made before.
 
     Args:
         base_folder: what relative paths are relative to.
         max_positions: the model's longest sequence; None when it has no limit.
         on_progress: called with phase, done, total.
+        key: `cache_key` of everything it is made from; None keeps it only as long as it is used.
 
     Raises:
         DataError: anything that cannot be trained on, with place and cure.
         MachineError: a hub that cannot be reached or refuses.
     """
-    dataset = preset.dataset
-    _check_length(dataset.max_length, max_positions)
-    on_progress("loading_dataset", 0, None)
-    records, notes = read_records(dataset.name_or_path or "", base_folder, dataset.config, dataset.split)
-    if dataset.shuffle:
-        records = [records[i] for i in _shuffled(len(records), preset.training.seed)]
-    if dataset.limit is not None:
-        records = records[: dataset.limit]
-    examples, dropped = to_examples(records, dataset.columns)
-    on_progress("loading_dataset", len(records), len(records))
-    train, val = split_indices(len(examples), float(dataset.val_size), preset.training.seed)
-    counts = Counts(dropped=dropped)
-    work = _Tokenizing(preset, tokenizer, counts, on_progress, len(train) + len(val))
-    train_set = work.run([examples[i] for i in train])
-    val_set = work.run([examples[i] for i in val]) if val else None
-    _refuse_nothing(train_set, counts, len(train), preset)
-    if val_set is not None and not len(val_set):
-        notes.append("no validation row is left after dropping, so nothing is evaluated")
-        val_set = None
-    if counts.cut:
-        notes.append(f"{counts.cut} rows are cut at {dataset.max_length} tokens; a cut row has no end token")
-    return Prepared(train_set, val_set, len(records), counts.dropped, counts.cut, _hash(train_set, val_set), notes)
+    check_length(preset.dataset.max_length, max_positions)
+
+    def make(folder: Path) -> None:
+        _make(folder, preset, tokenizer, base_folder, on_progress)
+
+    if key is None:
+        folder = Path(tempfile.mkdtemp(prefix="llmtui-tokens-"))
+        try:
+            make(folder)
+            prepared = open_prepared(folder)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        weakref.finalize(prepared, shutil.rmtree, folder, ignore_errors=True)
+        return prepared
+    found = find_prepared(key)
+    if found is not None:
+        on_progress("tokenizing", len(found.train), len(found.train))
+        return found
+    return open_prepared(cached_folder(key, make, lambda: on_progress("tokenizing", 0, None)))
 
 
-def _check_length(max_length: int, max_positions: int | None) -> None:
+def find_prepared(key: str) -> Prepared | None:
+    """What was made under this key before. What is torn or damaged is put away, to be made again."""
+    from llmtui.core.home import cache_folder
+
+    folder = cache_folder() / key
+    if not folder.is_dir():
+        return None
+    if damaged(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    return open_prepared(folder)
+
+
+def open_prepared(folder: Path) -> Prepared:
+    """A made folder, open for reading."""
+    import numpy
+
+    meta, store = read_meta(folder), TokenStore(folder)
+    train = StoredTokens(store, numpy.load(folder / "train.npy", allow_pickle=False))
+    val = StoredTokens(store, numpy.load(folder / "val.npy", allow_pickle=False)) if meta.val else None
+    labels = meta.labels
+    return Prepared(
+        train, val, meta.rows_read, meta.dropped, meta.rows_cut, meta.data_hash, list(meta.notes),
+        train.answers(labels) if labels is not None else None,
+        val.answers(labels) if labels is not None and val is not None else None, folder, meta,
+    )  # fmt: skip
+
+
+def check_length(max_length: int, max_positions: int | None) -> None:
+    """Refuse rows longer than the model's positions."""
     if max_positions is not None and max_length > max_positions:
         raise DataError(
             f"dataset.max_length is {max_length} and the model has {max_positions} positions",
@@ -78,66 +115,39 @@ def _check_length(max_length: int, max_positions: int | None) -> None:
         )  # fmt: skip
 
 
-def _shuffled(rows: int, seed: int) -> list[int]:
+def _make(folder: Path, preset: Preset, tokenizer: Any, base_folder: Path, on_progress: Progress) -> None:
     import numpy
 
-    order: list[int] = numpy.random.default_rng(seed).permutation(rows).tolist()
-    return order
+    writer = TokenWriter(folder)
+    try:
+        made = Making(preset, tokenizer, base_folder, writer, on_progress).make()
+        refuse_nothing(made.train, made.counts, made.rows_read, preset)
+    finally:
+        writer.close()
+    notes, counts = made.notes, made.counts
+    if made.val is not None and not len(made.val):
+        notes.append("no validation row is left after dropping, so nothing is evaluated")
+        made.val = None
+    numpy.save(folder / "lengths.npy", numpy.frombuffer(counts.lengths, dtype=numpy.int32))
+    numpy.save(folder / "train.npy", made.train)
+    numpy.save(folder / "val.npy", numpy.arange(0) if made.val is None else made.val)
+    store = TokenStore(folder)
+    train = StoredTokens(store, made.train)
+    val = StoredTokens(store, made.val) if made.val is not None else None
+    notes += counts.sentences(preset.dataset.max_length)
+    write_meta(folder, Meta(
+        rows_read=made.rows_read, dropped=counts.dropped, rows_cut=counts.cut, rows_split=counts.split,
+        sources=made.sources, cleaned=made.cleaned, notes=notes, labels=made.labels, train=len(train),
+        val=len(val) if val is not None else 0, data_hash=_hash(train, val), made=time.time(),
+        tokenizer=type(tokenizer).__name__, pad_id=int(tokenizer.pad_token_id or 0),
+    ), token_pieces(tokenizer, writer.used))  # fmt: skip
 
 
-class _Tokenizing:
-    """Renders and tokenises rows in batches, with progress over both sides of the split."""
-
-    def __init__(self, preset: Preset, tokenizer: Any, counts: Counts, on_progress: Progress, total: int) -> None:
-        self.dataset = preset.dataset
-        self.tokenizer = tokenizer
-        self.render = renderer(preset.dataset.template, tokenizer)
-        self.special = special_tokens(tokenizer)
-        self.counts = counts
-        self.on_progress = on_progress
-        self.done, self.total = 0, total
-
-    def run(self, examples: Sequence[Example | None]) -> TokenSet:
-        """Tokenise one side of the split."""
-        rows = TokenSet()
-        for begin in range(0, len(examples), _BATCH):
-            batch = examples[begin : begin + _BATCH]
-            self._batch([example for example in batch if example is not None], rows)
-            self.done += len(batch)
-            self.on_progress("tokenizing", self.done, self.total)
-        return rows
-
-    def _batch(self, examples: Sequence[Example], rows: TokenSet) -> None:
-        rendered = [self.render(example) for example in examples]
-        masked = self.dataset.train_on == "response"
-        encoded = encode_batch(self.tokenizer, rendered, masked)
-        for item, (plain, trained) in zip(rendered, encoded, strict=True):
-            ids, labels, cut = finish_row(plain, trained, item, self.special, self.dataset.max_length)
-            if cut and self.dataset.on_long == "drop":
-                self.counts.drop("too long")
-            # The first token has nothing before it to be predicted from, so it never counts.
-            elif len(ids) < 2 or all(label < 0 for label in labels[1:]):
-                self.counts.drop("no trained token")
-            else:
-                self.counts.cut += cut
-                rows.append(ids, labels)
-
-
-def _refuse_nothing(train: TokenSet, counts: Counts, rows: int, preset: Preset) -> None:
-    if len(train):
-        return
-    reasons = ", ".join(f"{reason}: {count}" for reason, count in counts.dropped.items())
-    hint = "check the data's columns"
-    if "no trained token" in counts.dropped or "too long" in counts.dropped:
-        hint = f"raise dataset.max_length ({preset.dataset.max_length}): prompts are longer than that"
-    raise DataError(f"0 of {rows} rows can be trained on ({reasons})", place="dataset", hint=hint)
-
-
-def _hash(train: TokenSet, val: TokenSet | None) -> str:
+def _hash(train: StoredTokens, val: StoredTokens | None) -> str:
     import xxhash
 
-    state = xxhash.xxh3_128()
-    for rows in (train, val):
-        for part in rows.bytes() if rows is not None else (b"",):
-            state.update(part)
+    state = xxhash.xxh3_128(train.content())
+    state.update(b"val")
+    if val is not None:
+        state.update(val.content())
     return str(state.hexdigest())

@@ -7,7 +7,7 @@ from typing import Final
 
 from llmtui.core.errors import Problem
 from llmtui.core.preset.leaves import value_at
-from llmtui.core.preset.schema import TEMPLATES, Preset, Section
+from llmtui.core.preset.schema import Preset, Section
 from llmtui.core.preset.wording import shown
 
 _NOT_YET = "is valid but cannot be run by this version yet"
@@ -18,12 +18,6 @@ _CHECKS: Final[tuple[tuple[str, Callable[[Preset], bool], str], ...]] = (
     ("gpu_split.nodes", lambda p: p.gpu_split.nodes > 1, "one machine runs"),
     ("gpu_split.deepspeed_config", lambda p: p.gpu_split.deepspeed_config is not None, "remove it"),
     ("gpu_split.keep", lambda p: p.gpu_split.keep != "effective", "keep: effective runs"),
-    ("dataset.sources", lambda p: bool(p.dataset.sources), "name one source in dataset.name_or_path"),
-    ("dataset.label", lambda p: p.dataset.label is not None, "remove it"),
-    ("dataset.val", lambda p: p.dataset.val is not None, "use dataset.val_size"),
-    ("dataset.template", lambda p: p.dataset.template not in TEMPLATES, f"use one of {', '.join(TEMPLATES)}"),
-    ("dataset.on_long", lambda p: p.dataset.on_long == "split", "use cut or drop"),
-    ("dataset.clean", lambda p: bool(p.dataset.clean), "remove it"),
     ("training.packing", lambda p: p.training.packing, "set packing: false"),
     ("training.recipe", lambda p: p.training.recipe != "trainer", "recipe: trainer runs"),
     ("checkpoints.mirror", lambda p: p.checkpoints.mirror is not None, "remove it"),

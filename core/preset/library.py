@@ -13,7 +13,7 @@ from llmtui.core.files import write_atomically
 from llmtui.core.home import user_presets_folder
 from llmtui.core.preset.editing import set_value
 from llmtui.core.preset.leaves import value_at, walk_leaves
-from llmtui.core.preset.paths import PATH_KEYS, absolute_at
+from llmtui.core.preset.paths import PATH_KEYS, absolute_at, absolute_sources
 from llmtui.core.preset.reading import LoadedPreset, parse_preset
 from llmtui.core.text import safe_text
 
@@ -150,6 +150,9 @@ def copy_to_user(source: str | Path, name: str, text: str | None = None) -> Path
         value = value_of(loaded, key)
         if isinstance(value, str) and (moved := absolute_at(key, value, path.parent)) != value:
             written = set_value(written, key, moved)
+    sources = [source.model_dump(exclude_unset=True) for source in loaded.preset.dataset.sources]
+    if (moved_sources := absolute_sources(sources, path.parent)) != sources:
+        written = set_value(written, "dataset.sources", moved_sources)
     write_atomically(target, written.encode())
     return target
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from llmtui.core.preset.schema import TEMPLATES
 
@@ -23,6 +23,11 @@ def looks_like_path(value: str) -> bool:
     return value.startswith(("/", "./", "../", "~")) or value in (".", "..") or value.lower().endswith(_ENDINGS)
 
 
+def is_split_name(value: str) -> bool:
+    """Whether a `dataset.val` is the name of a hub set's split; everything else is a file or folder."""
+    return not looks_like_path(value) and "/" not in value
+
+
 def absolute(value: str, folder: Path) -> str:
     """A path made absolute against a folder; hub ids, `run:ID` and built-in names stay."""
     if value.startswith("run:"):
@@ -34,11 +39,18 @@ def absolute(value: str, folder: Path) -> str:
 
 
 def absolute_at(key: str, value: str, folder: Path) -> str:
-    """The value of one of `PATH_KEYS` made absolute: a template's name stays a name beside a folder called so."""
-    if key == "dataset.template" and value in TEMPLATES:
+    """The value of one of `PATH_KEYS` made absolute; a template's or split's name stays beside a folder called so."""
+    if key == "dataset.template" and (value in TEMPLATES or value.startswith("chat:")):
+        return value
+    if key == "dataset.val" and is_split_name(value):
         return value
     return _whole(folder / Path(value).expanduser()) if key in _ALWAYS_PATHS else absolute(value, folder)
 
 
 def _whole(path: Path) -> str:
     return str(path.absolute()) if ".." not in path.parts else str(path.resolve())
+
+
+def absolute_sources(sources: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    """`dataset.sources` with every path made absolute."""
+    return [{**source, "name_or_path": absolute(source["name_or_path"], folder)} for source in sources]

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from llmtui.core.errors import Problem
 from llmtui.core.preset.leaves import value_at
-from llmtui.core.preset.paths import looks_like_path
-from llmtui.core.preset.schema import TEMPLATES, Preset
+from llmtui.core.preset.paths import is_split_name, looks_like_path
+from llmtui.core.preset.schema import CHAT_TEMPLATES, TEMPLATES, Preset
 from llmtui.core.preset.wording import shown
 
 
@@ -25,6 +25,12 @@ class Relation:
     broken: Callable[[Preset], bool]
     problem: str
     cure: str
+
+
+def _is_template(name: str) -> bool:
+    if name.startswith("chat:"):
+        return name.removeprefix("chat:") in CHAT_TEMPLATES
+    return name in TEMPLATES or looks_like_path(name) or "/" in name
 
 
 def _evaluated(p: Preset) -> bool:
@@ -57,15 +63,23 @@ _RELATIONS: Final = (
     Relation("dataset.name_or_path", ("task", "dataset.sources"),
              lambda p: p.task == "finetune" and not p.dataset.name_or_path and not p.dataset.sources,
              "there is no data to train on", "name a file, a folder or a hub set"),
-    Relation("dataset.template", (), lambda p: p.dataset.template not in TEMPLATES and not looks_like_path(
-                 p.dataset.template) and "/" not in p.dataset.template,
-             "is no template", f"use one of {', '.join(TEMPLATES)}"),
+    Relation("dataset.template", (), lambda p: not _is_template(p.dataset.template),
+             "is no template", f"use one of {', '.join(TEMPLATES)}, a chat template by name "
+             f"({', '.join('chat:' + name for name in CHAT_TEMPLATES)}), or the path of a jinja file"),
     Relation("dataset.config", ("dataset.name_or_path",),
              lambda p: p.dataset.config is not None and looks_like_path(p.dataset.name_or_path or ""),
              "is for hub sets, and the data is a file or folder", "remove it"),
     Relation("dataset.split", ("dataset.name_or_path",),
              lambda p: p.dataset.split != "train" and looks_like_path(p.dataset.name_or_path or ""),
              "is for hub sets, and the data is a file or folder", "remove it, or name the file"),
+    Relation("dataset.val_size", ("dataset.val",), lambda p: p.dataset.val is not None and p.dataset.val_size > 0,
+             "holds rows out, and dataset.val names other validation rows", "keep one of them"),
+    Relation("dataset.val", ("dataset.name_or_path",), lambda p: p.dataset.val is not None
+             and is_split_name(p.dataset.val) and looks_like_path(p.dataset.name_or_path or "./none"),
+             "is the name of a split, and the data is no hub set", "name a file such as val.jsonl or ./val"),
+    Relation("dataset.clean.max_length", ("dataset.clean.min_length",),
+             lambda p: 0 < (p.dataset.clean.max_length or 0) < (p.dataset.clean.min_length or 0),
+             "is below min_length: no row would be left", "make it larger"),
     Relation("checkpoints.result", _VAL, lambda p: p.checkpoints.result == "best" and not _evaluated(p),
              "best needs evaluations, and there are no validation rows", "set dataset.val_size, or result: last"),
     Relation("checkpoints.metric", ("checkpoints.result", _PATIENCE), lambda p: p.checkpoints.metric != "loss" and (

@@ -14,6 +14,7 @@ from llmtui.core.preset.values import (
     dtype_word,
     folder_or_section,
     gpus_value,
+    label_names,
     loose_float,
     loose_int,
     loose_text,
@@ -30,6 +31,8 @@ Prompts = Annotated[list[str], BeforeValidator(prompt_list)]
 Counts = Annotated[list[int], BeforeValidator(count_list)]
 _LARGEST_SEED: Final = 2**32 - 1  # NumPy's
 TEMPLATES: Final = ("alpaca", "rinna", "chat", "text")
+CHAT_TEMPLATES: Final = ("alpaca-chat", "chatml", "gemma", "llama-3", "mistral", "rinna-chat", "vicuna", "zephyr")
+"""Chat templates for tokenizers that have none, written `chat:NAME`."""
 
 
 def _key(default: Any, help_: str, *, unit: str = "", **limits: Any) -> Any:
@@ -64,27 +67,65 @@ class ModelSection(Section):
     trust_remote_code: bool = _key(False, "Run Python code that comes with the model. It can do anything you can.")
 
 
+class LabelSection(Section):
+    """Classification: a column's labels are the answers."""
+
+    column: Text = Field(description="The column that holds the labels: texts, or ids with names.", min_length=1)
+    names: Annotated[dict[str, Text], BeforeValidator(label_names)] = _key(
+        {}, "What ids are called: [neg, pos] (0, 1, …) or {0: neg, 1: pos}; empty = the column holds the names."
+    )
+
+
+class CleanSection(Section):
+    """Cleaning, in this order; all off by default. Labels stay as they are."""
+
+    nfkc: bool = _key(False, "Unicode NFKC: full-width letters become plain, half-width kana whole, ligatures letters.")
+    lower: bool = _key(False, "Lower-case every text.")
+    control_characters: bool = _key(False, "Remove control characters other than tabs and line breaks.")
+    symbols: Text = _key("", "Remove these characters, written as one text: ■◆★.")
+    min_length: Int | None = _key(None, "Drop rows shorter than this, all texts together.", unit="characters", ge=1)
+    max_length: Int | None = _key(None, "Drop rows longer than this, all texts together.", unit="characters", ge=1)
+    duplicates: bool = _key(False, "Drop rows equal to an earlier one, after the steps above.")
+
+
+class SourceSection(Section):
+    """One of several sources; columns default to those of the data set."""
+
+    name_or_path: Text = Field(description="Hub id, file or folder.", min_length=1)
+    config: Text | None = _key(None, "The hub set's configuration.")
+    split: Text = _key("train", "The hub set's split to train on.")
+    columns: dict[str, Text] = _key({}, "Which column is which.")
+    limit: Int | None = _key(None, "Use at most this many rows of it.", unit="rows", ge=1)
+
+
 class DatasetSection(Section):
     """Which rows, and how they become tokens."""
 
     name_or_path: Text | None = _key(None, "Hub id, file (json, jsonl, csv, tsv, parquet, txt, also .gz) or folder.")
-    sources: list[dict[str, Any]] = _key([], "Several sources, mixed.")
+    sources: list[SourceSection] = _key(
+        [], "More sources, read after name_or_path: [{name_or_path: more.jsonl, limit: 100}]; shuffle mixes them."
+    )
     config: Text | None = _key(None, "The hub set's configuration.")
     split: Text = _key("train", "The hub set's split to train on.")
     columns: dict[str, Text] = _key({}, "Which column is which: {instruction: question, output: answer}.")
-    label: dict[str, Any] | None = _key(None, "Classification: the label column and its names.")
+    label: LabelSection | None = _key(None, "Classification: the label column and its names.")
     limit: Int | None = _key(None, "Use at most this many rows.", unit="rows", ge=1)
     shuffle: bool = _key(False, "Shuffle the rows (with the seed) before limiting and splitting.")
-    template: Text = _key("alpaca", "How a row becomes text: alpaca, rinna, chat, text, or a jinja file of your own.")
+    cut: Literal["line", "paragraph", "file"] = _key(
+        "line", "What a row of a .txt file is: a line, a paragraph (blank lines between them), or the whole file."
+    )
+    template: Text = _key(
+        "alpaca", "How a row becomes text: alpaca, rinna, chat, chat:NAME, text, or a jinja file of your own."
+    )
     train_on: Literal["everything", "response"] = _key("everything", "Which tokens count in the loss.")
-    val: Text | None = _key(None, "A split or file to evaluate on, instead of val_size.")
+    val: Text | None = _key(None, "The hub set's split, or a file or folder, to evaluate on instead of val_size.")
     val_size: Annotated[int | float, BeforeValidator(share_or_rows)] = _key(
         0, "Rows held out for evaluation: a number of rows, or a share such as 0.2; 0 = none.", unit="rows or share"
     )
     max_length: Int = _key(1024, "Longest row; on_long says what happens to longer ones.", unit="tokens", ge=2)
     on_long: Literal["cut", "drop", "split"] = _key("cut", "What to do with rows longer than max_length.")
     padding: Literal["longest", "max_length"] = _key("longest", "Pad a batch to its longest row or to max_length.")
-    clean: dict[str, Any] = _key({}, "Cleaning steps.")
+    clean: CleanSection = _key(CleanSection(), "Cleaning steps, all off by default.")
 
 
 class LoraSection(Section):

@@ -97,6 +97,25 @@ def prompt_list(value: Any) -> Any:
     return value
 
 
+def label_names(value: Any) -> Any:
+    """{id: name}; a list names the ids 0, 1, …"""
+    cure = "write [neg, pos] or {0: neg, 1: pos}"
+    if isinstance(value, list):
+        value = dict(enumerate(value))
+    if not isinstance(value, dict):
+        raise refuse("names no labels", cure)
+    named: dict[str, Any] = {}
+    for key, called in value.items():
+        text = str(key).lower() if isinstance(key, bool) else str(key).strip()
+        name = str(called).lower() if isinstance(called, bool) else loose_text(called)
+        if not isinstance(name, str) or not name.strip():
+            raise refuse(f"has no name for {text}", cure)
+        if text in named:
+            raise refuse(f"names {text} twice", "name each id once")
+        named[text] = name.strip()
+    return named
+
+
 def count_list(value: Any) -> Any:
     """A list of counts; `100` and `100,500` are lists too."""
     if isinstance(value, str):

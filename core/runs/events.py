@@ -7,6 +7,7 @@ Sizes are bytes, durations seconds. `None` means unknown.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -99,8 +100,16 @@ class Step(EventBase, frozen=True, kw_only=True, tag="step"):
     bad: str = ""
 
 
+class LabelScore(msgspec.Struct, frozen=True, kw_only=True):
+    """The validation rows of one label, and the share of them answered with exactly its name (0..1)."""
+
+    rows: int
+    exact_match: float
+
+
 class Eval(EventBase, frozen=True, kw_only=True, tag="eval"):
-    """An evaluation: mean loss per trained token, exp of it, mean token accuracy (0..1)."""
+    """An evaluation: mean loss per trained token, exp of it, mean token accuracy (0..1); for labelled rows the share
+    that is answered with exactly the label, over all and by label."""
 
     step: int
     loss: float | None
@@ -110,6 +119,8 @@ class Eval(EventBase, frozen=True, kw_only=True, tag="eval"):
     tokens: int = 0
     seconds: float = 0.0
     best: bool = False
+    exact_match: float | None = None
+    by_label: dict[str, LabelScore] = {}
 
 
 class MemoryGpu(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -170,6 +181,13 @@ class BatchSize(EventBase, frozen=True, kw_only=True, tag="batch_size"):
     gradient_accumulation_steps: int
     effective_batch: int
     cause: str
+
+
+class FirstBatches(EventBase, frozen=True, kw_only=True, tag="first_batches"):
+    """The hash of the input ids and labels that were fed first (`core.data.fed`): what `llmtui data --json` shows."""
+
+    batches: int
+    hash: str
 
 
 class WarningEvent(EventBase, frozen=True, kw_only=True, tag="warning"):
@@ -309,7 +327,7 @@ class HardwarePeaks(EventBase, frozen=True, kw_only=True, tag="hardware_peaks"):
 
 WORKER_EVENTS: tuple[type[EventBase], ...] = (
     WorkerStart, PhaseEvent, Plan, Step, Eval, Memory, Checkpoint, CheckpointRemoved, Sample, BatchSize,
-    WarningEvent, ErrorEvent, Result, Answer, Exit, GpuFinal,
+    FirstBatches, WarningEvent, ErrorEvent, Result, Answer, Exit, GpuFinal,
 )  # fmt: skip
 SUPERVISOR_EVENTS: tuple[type[EventBase], ...] = (
     SupervisorStart, StateEvent, Attempt, Hardware, HardwarePeaks, GpuFinal, Answer, WarningEvent,
@@ -317,12 +335,17 @@ SUPERVISOR_EVENTS: tuple[type[EventBase], ...] = (
 
 Event = (
     WorkerStart | PhaseEvent | Plan | Step | Eval | Memory | Checkpoint | CheckpointRemoved | Sample
-    | BatchSize | WarningEvent | ErrorEvent | Result | Answer | Exit | SupervisorStart | StateEvent | Attempt
-    | Hardware | HardwarePeaks | GpuFinal
+    | BatchSize | FirstBatches | WarningEvent | ErrorEvent | Result | Answer | Exit | SupervisorStart | StateEvent
+    | Attempt | Hardware | HardwarePeaks | GpuFinal
 )  # fmt: skip
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Event)
 _encoder = msgspec.json.Encoder()
+
+
+def label_score(value: LabelScore | Mapping[str, Any]) -> LabelScore:
+    """A score as it is, or read from JSON."""
+    return value if isinstance(value, LabelScore) else msgspec.convert(value, LabelScore)
 
 
 def encode(event: EventBase) -> bytes:

@@ -51,6 +51,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     tokens_per_second: float | None
     eta_seconds: float | None
     finish: float | None
+    eval_exact_match: float | None = None
     created: float
     started: float | None
     ended: float | None
@@ -181,6 +182,7 @@ def _row(state: RunState, directory: RunDirectory) -> dict[str, Any]:
         "attempt": state.attempt, "phase": state.phase.name if state.phase else None, "step": state.step,
         "total_steps": state.total_steps, "epoch": _round(state.epoch, 4), "loss": state.last_loss,
         "eval_loss": last.loss if last else None, "eval_accuracy": last.accuracy if last else None,
+        "eval_exact_match": last.exact_match if last else None,
         "best_eval_loss": best.loss if best else None, "it_per_second": _round(state.speed.it_per_second),
         "overall_it_per_second": _round(state.speed.overall_it_per_second),
         "tokens_per_second": _round(state.speed.tokens_per_second, 1),

@@ -59,7 +59,8 @@ class Fold:
             ev.WorkerStart: self._worker_start, ev.PhaseEvent: self._on_phase, ev.Plan: self._plan,
             ev.Step: self._step, ev.Eval: self._eval, ev.Memory: self._memory,
             ev.Checkpoint: self._checkpoint, ev.CheckpointRemoved: self._checkpoint_removed,
-            ev.Sample: self._sample, ev.BatchSize: self._keep("batch_sizes"), ev.WarningEvent: self._keep("warnings"),
+            ev.Sample: self._sample, ev.BatchSize: self._keep("batch_sizes"), ev.FirstBatches: self._first_batches,
+            ev.WarningEvent: self._keep("warnings"),
             ev.ErrorEvent: self._set("error"), ev.Result: self._set("result"), ev.Answer: self._keep("answers"),
             ev.Exit: self._on_exit, ev.StateEvent: self._on_state, ev.Attempt: self._keep("attempts"),
             ev.Hardware: self._hardware, ev.HardwarePeaks: self._on_hardware_peaks, ev.GpuFinal: self._gpu_final,
@@ -183,6 +184,10 @@ class Fold:
         for gpu in event.gpus:
             old = self._peaks.get(gpu.index)
             self._peaks[gpu.index] = gpu if old is None else _higher(old, gpu)
+        self._tick(event.m)
+
+    def _first_batches(self, event: ev.FirstBatches) -> None:
+        self._values["first_batches"] = event
         self._tick(event.m)
 
     def _checkpoint(self, event: ev.Checkpoint) -> None:

@@ -109,6 +109,7 @@ class RunState:
     warnings: tuple[events.WarningEvent, ...] = ()
     bad_steps: tuple[tuple[int, str], ...] = ()
     batch_sizes: tuple[events.BatchSize, ...] = ()
+    first_batches: events.FirstBatches | None = None
     answers: tuple[events.Answer, ...] = ()
     attempts: tuple[events.Attempt, ...] = ()
     memory: events.Memory | None = None

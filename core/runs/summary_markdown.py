@@ -14,6 +14,7 @@ from typing import Any, Final
 from llmtui.core import words
 from llmtui.core.runs.events import Sample
 from llmtui.core.runs.facts import Summary
+from llmtui.core.runs.label_words import label_cells, share
 from llmtui.core.runs.scrubbing import scrub
 from llmtui.core.runs.summary_use import Recipe, recipes
 from llmtui.core.text import safe_text
@@ -128,13 +129,20 @@ def _memory(facts: Summary) -> str:
 
 
 def _evals(facts: Summary) -> str:
+    labelled = any(e.exact_match is not None for e in facts.evals)
     rows = [
         (words.count(e.step), words.number(e.loss), words.number(e.perplexity), words.percent(e.accuracy, 1),
-         words.count(e.rows), "best" if e.step == facts.best_eval_step else "")
+         *([share(e.exact_match)] if labelled else []), words.count(e.rows),
+         "best" if e.step == facts.best_eval_step else "")
         for e in facts.evals
     ]  # fmt: skip
-    header = ("step", "loss", "perplexity", "token accuracy", "rows", "")
-    return table(header, rows) if rows else ""
+    header = ("step", "loss", "perplexity", "token accuracy", *(["exact match"] if labelled else []), "rows", "")
+    if not rows:
+        return ""
+    labels = [(md(name), right, count) for name, right, count in label_cells(facts.evals[-1].by_label)]
+    last = f"By label, at step {words.count(facts.evals[-1].step)}:"
+    each = ["", last, "", table(("label", "exact match", "rows"), labels)] if labels else []
+    return "\n".join([table(header, rows), *each])
 
 
 def _samples(facts: Summary) -> str:

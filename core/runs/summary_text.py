@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llmtui.core import words
 from llmtui.core.runs.facts import Summary
+from llmtui.core.runs.label_words import exact_match_words
 from llmtui.core.runs.scrubbing import scrub
 from llmtui.core.runs.summary_markdown import losses, shortened, steps
 from llmtui.core.text import safe_text
@@ -29,11 +30,14 @@ def _rows(facts: Summary) -> list[tuple[str, str]]:
     rate = f"{words.rate(facts.overall_it_per_second)} overall, {words.rate(facts.mean_it_per_second)} without pauses"
     evals = f"{words.number(facts.eval_loss)}, best {words.number(facts.best_eval_loss)}"
     accuracy = f", token accuracy {words.percent(facts.eval_accuracy, 1)}" if facts.eval_accuracy is not None else ""
+    last = facts.evals[-1] if facts.evals else None
+    exact = exact_match_words(last.exact_match, last.by_label) if last else ""
     rows = [
         ("preset", facts.preset),
         ("steps", f"{steps(facts)} ({words.number(facts.epoch)} epochs)"),
         ("loss", losses(facts)),
         ("eval loss", evals + accuracy if facts.evals else words.UNKNOWN),
+        *([("labels", exact)] if exact else []),
         ("it/s", rate),
         ("tokens/s", words.rate(facts.mean_tokens_per_second)),
         ("time", f"{words.duration(facts.training_seconds)} in training"),

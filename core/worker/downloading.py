@@ -12,22 +12,25 @@ _TIMEOUT_SECONDS: Final = 20.0
 _ENDINGS: Final = (".json", ".jinja", ".model", ".txt", ".tiktoken", ".spm")
 
 
-def wanted_files(names: Sequence[str], code: bool) -> list[str]:
+def wanted_files(names: Sequence[str], code: bool, *, weights: bool = True) -> list[str]:
     """The files `from_pretrained` reads: weights as safetensors where there are any, tokenizer, settings.
 
     Args:
         names: all files of the repository.
         code: whether the model's own Python files may be used.
+        weights: without them, what a tokenizer and a config need is left.
     """
     top = [name for name in names if "/" not in name and not name.startswith("consolidated")]
-    weights = [name for name in top if name.endswith(".safetensors")]
-    if not weights:
-        weights = [name for name in top if name.startswith("pytorch_model") and name.endswith(".bin")]
+    shards = [name for name in top if name.endswith(".safetensors")]
+    if not shards:
+        shards = [name for name in top if name.startswith("pytorch_model") and name.endswith(".bin")]
     others = [name for name in top if name.endswith(_ENDINGS) or (code and name.endswith(".py"))]
-    return sorted({*weights, *others})
+    return sorted({*(shards if weights else ()), *others})
 
 
-def download(name: str, revision: str | None, code: bool, on_progress: Progress) -> Path:
+def download(
+    name: str, revision: str | None, code: bool, on_progress: Progress, *, weights: bool = True
+) -> Path:  # fmt: skip
     """Fetch what is missing of a hub model; the folder in the local cache to load it from.
 
     From there nothing asks the hub again, so that a network that goes away meanwhile changes nothing.
@@ -38,7 +41,7 @@ def download(name: str, revision: str | None, code: bool, on_progress: Progress)
     from huggingface_hub import HfApi, snapshot_download
 
     siblings = HfApi().model_info(name, revision=revision, timeout=_TIMEOUT_SECONDS).siblings or []
-    patterns = wanted_files([sibling.rfilename for sibling in siblings], code)
+    patterns = wanted_files([sibling.rfilename for sibling in siblings], code, weights=weights)
     return Path(snapshot_download(name, revision=revision, allow_patterns=patterns, tqdm_class=_bar(on_progress)))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 from torch.nn import functional
 
-from llmtui.core.data import TokenSet, collate
+from llmtui.core.data import TokenRows, collate
 from llmtui.core.data.tokens import IGNORED
 from llmtui.core.worker.failures import is_out_of_memory
 
@@ -38,7 +38,7 @@ class Evaluated:
 
 def evaluate(
     model: Any,
-    rows: TokenSet,
+    rows: TokenRows,
     *,
     batch_size: int,
     pad_id: int,

@@ -9,23 +9,25 @@ from typing import Any
 import torch
 
 from llmtui.core.data import collate
+from llmtui.core.data.fed import BatchHash, mask_first
+from llmtui.core.data.order import grouping_seed
 from llmtui.core.data.tokens import IGNORED
 
 
 class CountingCollator:
     """Pads a batch and remembers (real tokens, trained tokens) of each batch in the order they are made."""
 
-    def __init__(self, pad_id: int, pad_to: int | None) -> None:
+    def __init__(self, pad_id: int, pad_to: int | None, first: int = 0) -> None:
         self._pad_id = pad_id
         self._pad_to = pad_to
         self._counts: deque[tuple[int, int]] = deque()
+        self.hash = BatchHash(first)
+        """Over the first batches, as many as `first` says."""
 
     def __call__(self, features: Sequence[dict[str, list[int]]]) -> dict[str, torch.Tensor]:
         batch = collate(features, self._pad_id, self._pad_to)
-        for labels in batch["labels"]:
-            # A row's first token is predicted from nothing: the loss never sees its label, and so that the mean is over
-            # the trained tokens alone, the count that the Trainer divides by must not either (5.17 counts it).
-            labels[0] = IGNORED
+        mask_first(batch["labels"])
+        self.hash.add(batch["input_ids"], batch["labels"])
         tokens = sum(len(f["input_ids"]) for f in features)
         trained = sum(len(labels) - labels.count(IGNORED) for labels in batch["labels"])
         self._counts.append((tokens, trained))
@@ -58,5 +60,5 @@ class GroupedByLength(torch.utils.data.Sampler[int]):
         from transformers.trainer_pt_utils import get_length_grouped_indices
 
         epoch = int(self._trainer.state.epoch or 0)
-        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + epoch)
+        generator = torch.Generator().manual_seed(grouping_seed(self._seed, epoch))
         return iter(get_length_grouped_indices(self._lengths, self._batch, generator=generator))

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
+from llmtui.core.data.epochs import batches_of, steps_of
+from llmtui.core.data.fed import FIRST_BATCHES
 from llmtui.core.errors import DataError
 from llmtui.core.preset import Preset
 from llmtui.core.runs import events as ev
@@ -19,20 +21,21 @@ from llmtui.core.runs.attempt import AttemptInfo
 from llmtui.core.runs.checkpoints import glance, read_manifest
 from llmtui.core.worker import evaluation, samples
 from llmtui.core.worker.arguments import training_arguments
-from llmtui.core.worker.failures import NanLossError, as_llmtui_error, is_out_of_memory
+from llmtui.core.worker.failures import as_llmtui_error, is_out_of_memory
 from llmtui.core.worker.feeding import CountingCollator
+from llmtui.core.worker.judging import judge_losses
+from llmtui.core.worker.label_scores import LabelScorer, LabelScores
 from llmtui.core.worker.loading import load
 from llmtui.core.worker.memory import final_event, memory_event
+from llmtui.core.worker.models import positions
 from llmtui.core.worker.obeying import Obedience
-from llmtui.core.worker.plan import plan_event, steps_of
+from llmtui.core.worker.plan import plan_event
 from llmtui.core.worker.progress import load_progress
 from llmtui.core.worker.result import save_result
 from llmtui.core.worker.saving import Checkpoints, expected_checkpoint_bytes
 from llmtui.core.worker.session import Session
 from llmtui.core.worker.steps import StepLog
 from llmtui.core.worker.trainer import Hooks, RunTrainer, Settings, own_use_cache
-
-_ZERO_STEPS = 3  # a loss of exactly 0 over this many first steps means that nothing is learned
 
 
 class Finetune:
@@ -48,6 +51,8 @@ class Finetune:
         self.resumed = self._resume_path()
         self.from_step = self._first_step()
         self.progress = load_progress(None if attempt.weights_only else self.resumed)
+        # A checkpoint that does not say so is from before it was noted.
+        self._learned_before = self.from_step > 0 and self.progress.learned is not False
         self._save_reason = ""
         self._sampled: int | None = None
         self._best_saved: int | None = None
@@ -96,6 +101,7 @@ class Finetune:
         else:
             self._train()
         self.steps.flush(everything=True)
+        self._judge_loss()
         if self.outcome == "finished":
             self._finish()
 
@@ -122,6 +128,7 @@ class Finetune:
         return self.obedience.stopped
 
     def _build_trainer(self) -> None:
+        self._batches_said = False
         from transformers import TrainingArguments
 
         training, loaded = self.preset.training, self.loaded
@@ -136,12 +143,16 @@ class Finetune:
         self.trainer = RunTrainer(
             model=loaded.model, args=TrainingArguments(**arguments), train_dataset=loaded.data.train,
             eval_dataset=loaded.data.val, processing_class=loaded.tokenizer, owner=self,
-            collator=CountingCollator(loaded.pad_id, pad_to), callbacks=[Hooks(self)],
+            collator=CountingCollator(loaded.pad_id, pad_to, self._batches_to_hash()), callbacks=[Hooks(self)],
             settings=Settings(training.train_sampling_strategy, lengths, training.auto_batch_size, micro),
         )  # fmt: skip
         if training.auto_batch_size and not self.trainer.model_accepts_loss_kwargs:
             self.trainer.settings.auto_batch_size = False
             loaded.notes.append("this model's loss cannot be split over micro-batches, so auto_batch_size is off")
+
+    def _batches_to_hash(self) -> int:
+        """The first batches are fed by an attempt that begins at the first step."""
+        return min(FIRST_BATCHES, batches_of(self.preset, len(self.loaded.data.train))) if self.resumed is None else 0
 
     def _trained_already(self) -> bool:
         patience = self.preset.training.early_stopping_patience
@@ -226,6 +237,7 @@ class Finetune:
         self.session.step = state.global_step
         self.steps.end_step(state.global_step, float(state.epoch or 0), *self.trainer.group_tokens)
         self._judge_loss()
+        self._say_first_batches()
         if first:
             self.session.now_to_save()
             self._memory("training")
@@ -234,20 +246,18 @@ class Finetune:
         if self.obedience.obey(control):
             self._save_reason = "request"
 
-    def _judge_loss(self) -> None:
-        """Refuse to go on when nothing is learned.
+    def _say_first_batches(self) -> None:
+        made = self.trainer.collator.hash
+        if made.batches and made.complete and not self._batches_said:
+            self._batches_said = True
+            self.session.write(ev.FirstBatches(batches=made.batches, hash=made.hexdigest()))
 
-        Raises:
-            NanLossError: the loss is not finite and the preset does not say continue, or is 0 from the start.
-        """
-        steps = self.steps
-        if steps.first_bad is not None and self.preset.training.on_nan == "stop":
-            step, bad = steps.first_bad
-            hint = "lower training.learning_rate, look at the data, or set training.on_nan: continue"
-            raise NanLossError(f"the loss is {bad} at step {step}", place="training", hint=hint)
-        if steps.seen_steps >= _ZERO_STEPS and steps.zero_steps == steps.seen_steps:
-            raise NanLossError("the loss is exactly 0 from the first step: nothing is learned", place="training",
-                               hint="look at the data's answers and at dataset.max_length")  # fmt: skip
+    def _judge_loss(self) -> None:
+        judge_losses(
+            self.steps, learned_before=self._learned_before, ended=self.session.step >= self.total_steps,
+            go_on=self.preset.training.on_nan == "continue",
+        )  # fmt: skip
+        self.progress.learned = self._learned_before or self.steps.learned
 
     # --- what the Trainer asks of us -------------------------------------------------------------
 
@@ -311,13 +321,15 @@ class Finetune:
                 pad_id=self.loaded.pad_id, device=self.loaded.device, autocast=self.autocast,
                 on_progress=self._pause_progress("evaluating", len(rows)),
             )  # fmt: skip
+            labelled = self._answer_labels()
         except _CutShort:
             return {}
         larger = self.preset.checkpoints.metric == "accuracy"
         best = self.progress.note(step, got.accuracy if larger else got.loss, larger)
         self.session.write(
             ev.Eval(step=step, loss=got.loss, perplexity=got.perplexity, accuracy=got.accuracy, rows=got.rows,
-                    tokens=got.tokens, seconds=time.perf_counter() - began, best=best)
+                    tokens=got.tokens, seconds=time.perf_counter() - began, best=best,
+                    exact_match=labelled.exact_match, by_label=labelled.by_label)
         )  # fmt: skip
         self._memory("evaluating")
         self._after_eval(best, step)
@@ -325,6 +337,21 @@ class Finetune:
         self.session.phase("training")
         self.steps.go_on()
         return {"eval_loss": got.loss if got.loss is not None else math.nan}
+
+    def _answer_labels(self) -> LabelScores:
+        """Exact match of the validation rows, where they have labels."""
+        loaded = self.loaded
+        rows, answers = loaded.data.val, loaded.data.answers
+        if rows is None or answers is None:
+            return LabelScores(None, {})
+        scorer = LabelScorer(
+            self.trainer.model, loaded.tokenizer, self.preset.dataset.template, loaded.pad_id, loaded.device,
+            self.autocast, positions(self.trainer.model.config), self.directory.path,
+        )  # fmt: skip
+        return scorer.score(
+            rows, answers, batch_size=self.preset.training.per_device_eval_batch_size,
+            on_progress=self._pause_progress("evaluating", len(answers)),
+        )  # fmt: skip
 
     def _after_eval(self, best: bool, step: int) -> None:
         control, patience = self.trainer.control, self.preset.training.early_stopping_patience

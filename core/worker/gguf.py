@@ -11,8 +11,8 @@ from pathlib import Path
 
 import xxhash
 
+from llmtui.core.cached import cached_folder
 from llmtui.core.errors import DataError
-from llmtui.core.worker.cached import cached_folder
 
 
 def converted(path: Path, waiting: Callable[[], None] = lambda: None) -> Path:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from llmtui.core.data import Prepared, prepare
+from llmtui.core.data.chat_templates import use_chat_template
+from llmtui.core.data.identity import cache_key
 from llmtui.core.errors import MachineError
 from llmtui.core.preset import Preset
 from llmtui.core.runs.attempt import AttemptInfo
@@ -54,10 +57,11 @@ def load(session: Session, preset: Preset, attempt: AttemptInfo) -> Loaded:
     folder = session.directory.path
     location = find_model(preset, folder, folder / "base", on_progress)
     tokenizer = load_tokenizer(location, preset)
+    use_chat_template(preset.dataset.template, tokenizer)
     pad_id, pad_note = pad_token(tokenizer)
     data = prepare(
         preset, tokenizer, base_folder=folder, max_positions=positions(load_config(location, preset)),
-        on_progress=on_progress,
+        on_progress=on_progress, key=cache_key(preset, folder, Path(location.path)),
     )  # fmt: skip
     for text in data.warnings:
         session.warn("data", text)

@@ -31,6 +31,7 @@ def merge_into(folder: Path, base: str, adapter: Path, *, check: bool = True) ->
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    from llmtui.core.data.sentencepiece_models import faithful
     from llmtui.core.worker.failures import hub_error
 
     try:
@@ -42,7 +43,7 @@ def merge_into(folder: Path, base: str, adapter: Path, *, check: bool = True) ->
                                hint="name an unquantised base")  # fmt: skip
         tuned = PeftModel.from_pretrained(model, adapter)
         source = adapter if (adapter / "tokenizer_config.json").is_file() else base
-        tokenizer = AutoTokenizer.from_pretrained(source)
+        tokenizer = faithful(AutoTokenizer.from_pretrained(source), Path(source))
     except LlmtuiError:
         raise
     except Exception as error:
@@ -108,7 +109,7 @@ def merge_run(directory: RunDirectory, out: Path) -> dict[str, Any]:
         UsageError: the run has no adapter.
         RefusedError: `out` exists.
     """
-    from llmtui.core.worker.cached import write_folder
+    from llmtui.core.cached import write_folder
     from llmtui.core.worker.locate import locate
 
     out = out.expanduser().absolute()

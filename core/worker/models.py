@@ -10,10 +10,11 @@ from typing import Any
 import torch
 import xxhash
 
+from llmtui.core.cached import cached_folder
 from llmtui.core.errors import LlmtuiError, MachineError
 from llmtui.core.preset import Preset
 from llmtui.core.worker.arguments import load_arguments, quantization_config
-from llmtui.core.worker.cached import cached_folder, keep_model
+from llmtui.core.worker.cached import keep_model
 from llmtui.core.worker.downloading import download, downloaded
 from llmtui.core.worker.failures import hub_error
 from llmtui.core.worker.gguf import converted
@@ -53,13 +54,26 @@ def find_model(preset: Preset, base_folder: Path, kept: Path, on_progress: Progr
     return location if location.local else _fetched(location.path, preset, on_progress)
 
 
-def _fetched(name: str, preset: Preset, on_progress: Progress) -> Location:
+def find_tokenizer(preset: Preset, base_folder: Path, on_progress: Progress) -> Location:
+    """Where the model's tokenizer and config are, as `find_model` would find them, but without weights from a hub."""
+    location = locate(preset.model.name_or_path, base_folder)
+    if location.gguf is not None:
+        on_progress("loading_model", 0, None, f"converting {location.gguf.name} (once)")
+        return Location(str(converted(location.gguf)), fleeting=True)
+    if location.local:
+        return Location(location.path)
+    return _fetched(location.path, preset, on_progress, weights=False)
+
+
+def _fetched(name: str, preset: Preset, on_progress: Progress, *, weights: bool = True) -> Location:
     """A hub model as a folder of the local cache; without a network, what is there already serves."""
     model = preset.model
     on_progress("downloading", 0, None, name)
     try:
-        folder = download(name, model.revision, model.trust_remote_code,
-                          lambda done, total: on_progress("downloading", done, total, name))  # fmt: skip
+        folder = download(
+            name, model.revision, model.trust_remote_code,
+            lambda done, total: on_progress("downloading", done, total, name), weights=weights,
+        )  # fmt: skip
         return Location(str(folder), hub_id=name)
     except LlmtuiError:
         raise
@@ -91,7 +105,7 @@ def _initialised_base(location: Location, preset: Preset, kept: Path) -> Locatio
     """An adapter on random weights is worth nothing without them: keep such a base in the run directory."""
     if preset.lora is None:
         return location
-    from llmtui.core.worker.cached import write_folder
+    from llmtui.core.cached import write_folder
 
     def make(folder: Path) -> None:
         _initialise(location, preset, {"dtype": torch.float32}).save_pretrained(folder)
@@ -102,15 +116,19 @@ def _initialised_base(location: Location, preset: Preset, kept: Path) -> Locatio
 
 
 def load_tokenizer(location: Location, preset: Preset) -> Any:
-    """The tokenizer beside the model."""
+    """The tokenizer beside the model; one that is only a sentencepiece model reads as that model does."""
     from transformers import AutoTokenizer
 
+    from llmtui.core.data.sentencepiece_models import check_packages, faithful
+
+    check_packages(Path(location.path))
     try:
-        return AutoTokenizer.from_pretrained(
+        loaded = AutoTokenizer.from_pretrained(
             location.path, revision=preset.model.revision or "main", trust_remote_code=preset.model.trust_remote_code
         )
     except Exception as error:
         raise hub_error(preset.model.name_or_path, error) from error
+    return faithful(loaded, Path(location.path))
 
 
 def load_config(location: Location, preset: Preset) -> Any:

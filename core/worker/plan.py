@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -11,14 +10,6 @@ from llmtui.core.preset import Preset
 from llmtui.core.runs import events as ev
 from llmtui.core.worker.arguments import warmup_steps
 from llmtui.core.worker.loading import Loaded
-
-
-def steps_of(preset: Preset, rows: int) -> tuple[int, int]:
-    """Optimizer steps per epoch and in all, as the Trainer counts them (a short last batch and group count)."""
-    training = preset.training
-    batches = math.ceil(rows / training.per_device_train_batch_size)
-    per_epoch = math.ceil(batches / training.gradient_accumulation_steps)
-    return per_epoch, training.max_steps or math.ceil(training.num_train_epochs * per_epoch)
 
 
 def plan_event(

@@ -10,7 +10,8 @@ from llmtui.core.runs.checkpoints import PROGRESS
 
 
 class Progress(msgspec.Struct, kw_only=True):
-    """`best_value` in the metric's own unit; `waited` evaluations since it got better; `evaluated`: the last's step."""
+    """`best_value` in the metric's own unit; `waited` evaluations since it got better; `evaluated`: the last's step;
+    `learned`: whether any loss so far was a number other than 0 (None: not noted)."""
 
     best_step: int | None = None
     best_value: float | None = None
@@ -18,6 +19,7 @@ class Progress(msgspec.Struct, kw_only=True):
     evaluated: int | None = None
     micro_batch: int | None = None
     data_hash: str = ""
+    learned: bool | None = None
 
     def note(self, step: int, value: float | None, larger_is_better: bool) -> bool:
         """Whether this evaluation is the best so far; one that is not a number never is."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import xxhash
 
+from llmtui.core.cached import fsync_tree
 from llmtui.core.errors import MachineError
 from llmtui.core.files import fsync_folder
 from llmtui.core.runs import events as ev
 from llmtui.core.runs.checkpoints import TRAINING_FILES, folder_manifest
 from llmtui.core.runs.directory import RunDirectory
-from llmtui.core.worker.cached import fsync_tree
 
 
 def save_result(directory: RunDirectory, model: Any, tokenizer: Any, best: Path | None, step: int) -> ev.Result:

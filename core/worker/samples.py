@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from llmtui.core.data import decode_answer, prompt_text
+from llmtui.core.data.prompts import prompt_ids
 from llmtui.core.preset import Preset
 from llmtui.core.runs import events as ev
 from llmtui.core.worker.arguments import generation_arguments
@@ -51,16 +52,9 @@ def _answer(
     model: Any, tokenizer: Any, preset: Preset, prompt: str, index: int, step: int, device: torch.device,
     autocast: Callable[[], AbstractContextManager[Any]],
 ) -> ev.Sample:  # fmt: skip
-    from llmtui.core.data.tokens import special_tokens
-
     template = preset.dataset.template
     text = prompt_text(template, tokenizer, prompt, preset.generation.system)
-    ids = list(tokenizer(text, add_special_tokens=False)["input_ids"])
-    begin = special_tokens(tokenizer).begin
-    if begin is not None and (not ids or ids[0] != begin):
-        ids = [begin, *ids]
-    if not ids:
-        ids = [tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id or 0]
+    ids = prompt_ids(tokenizer, text)
     batch = torch.tensor([ids], device=device)
     ends = _ends(model, tokenizer)
     began = time.perf_counter()

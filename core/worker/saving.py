@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from llmtui.core.cached import fsync_tree
 from llmtui.core.files import fsync_folder, write_atomically
 from llmtui.core.runs import events as ev
 from llmtui.core.runs.checkpoints import (
@@ -22,7 +23,6 @@ from llmtui.core.runs.checkpoints import (
     verify,
 )
 from llmtui.core.runs.directory import RunDirectory
-from llmtui.core.worker.cached import fsync_tree
 
 _RESERVE_BYTES: Final = 64 << 20  # for the log, the events and the neighbours
 

@@ -6,6 +6,7 @@ import sys
 from functools import singledispatch
 
 from llmtui.core.runs import events as ev
+from llmtui.core.runs.label_words import exact_match_words
 
 _MIB = 1 << 20
 
@@ -37,9 +38,10 @@ def _(event: ev.Plan) -> str:
 
 @line.register
 def _(event: ev.Eval) -> str:
+    exact = exact_match_words(event.exact_match, event.by_label)
     return (
         f"eval at step {event.step} · loss {_number(event.loss)} · accuracy {_number(event.accuracy)} · "
-        f"{event.rows} rows in {event.seconds:.1f} s"
+        f"{event.rows} rows in {event.seconds:.1f} s{' · ' if exact else ''}{exact}"
     )
 
 

@@ -51,8 +51,20 @@ class StepLog:
         self._norm: torch.Tensor | None = None
         self._rate = 0.0
         self.first_bad: tuple[int, str] | None = None
+        self.bad_steps = 0
         self.zero_steps = 0
         self.seen_steps = 0
+        self.trained_tokens = 0
+
+    @property
+    def learned(self) -> bool:
+        """Whether any step had something to learn from: a finite loss other than 0."""
+        return self.seen_steps > self.zero_steps + self.bad_steps
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the numbers of some steps have not arrived."""
+        return bool(self._waiting)
 
     # --- while a step runs -----------------------------------------------------------------------
 
@@ -136,7 +148,9 @@ class StepLog:
         loss, norm = item.numbers.tolist()
         bad = "" if math.isfinite(loss) else ("nan" if math.isnan(loss) else "inf")
         self.seen_steps += 1
+        self.bad_steps += bool(bad)
         self.zero_steps += loss == 0.0
+        self.trained_tokens += item.trained_tokens
         if bad and self.first_bad is None:
             self.first_bad = (item.step, bad)
         self._write(

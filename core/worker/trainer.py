@@ -60,7 +60,7 @@ class RunTrainer(Trainer):  # type: ignore[misc]
         self.remove_callback(PrinterCallback)
         self.owner = owner
         self.settings = settings
-        self._collator = collator
+        self.collator = collator
         self._group: list[dict[str, torch.Tensor]] = []
         self._group_done = 0
         self.group_tokens = (0, 0)
@@ -122,7 +122,7 @@ class RunTrainer(Trainer):  # type: ignore[misc]
     def get_batch_samples(self, epoch_iterator: Any, num_batches: int, device: Any) -> tuple[list[Any], Any]:
         batches, items = super().get_batch_samples(epoch_iterator, num_batches, device)
         self._group, self._group_done = batches, 0
-        self.group_tokens = self._collator.take(len(batches))
+        self.group_tokens = self.collator.take(len(batches))
         return batches, items
 
     def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> torch.Tensor:

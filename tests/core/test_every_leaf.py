@@ -36,13 +36,17 @@ VALUES: Final = {
     "dataset.name_or_path": "more.jsonl",
     "dataset.sources": "[{name_or_path: rows.jsonl}]",
     "dataset.columns": "{instruction: question}",
-    "dataset.label": "{column: kind}",
+    "dataset.label.column": "kind",
+    "dataset.label.names": "[neg, pos]",
     "dataset.limit": "9",
-    "dataset.template": "text",
-    "dataset.clean": "{lower: true}",
+    "dataset.template": "chat:chatml",
+    "dataset.val": "odd.jsonl",
+    "dataset.clean.symbols": "?",
+    "dataset.clean.min_length": "30",
+    "dataset.clean.max_length": "50",
     "dataset.val_size": "5",
     "dataset.max_length": "16",
-    "dataset.on_long": "drop",
+    "dataset.on_long": "split",
     "lora.target_modules": "[dense]",
     "training.learning_rate": "0.25",
     "training.sample_prompts": "[hello]",
@@ -68,7 +72,13 @@ AROUND: Final = {
     "model.double_quant": ["model.quantization=nf4"],
     "dataset.config": ["dataset.name_or_path=someone/rows"],
     "dataset.split": ["dataset.name_or_path=someone/rows"],
+    "dataset.label.names": ["dataset.label.column=number"],
+    "dataset.val": ["dataset.val_size=0"],
+    "dataset.clean.nfkc": ["dataset.name_or_path=odd.jsonl"],
+    "dataset.clean.control_characters": ["dataset.name_or_path=odd.jsonl"],
+    "dataset.clean.duplicates": ["dataset.name_or_path=more.jsonl"],
     "dataset.on_long": ["dataset.template=text", "dataset.max_length=18"],
+    "dataset.cut": ["dataset.name_or_path=plain.txt", "dataset.template=text"],
     "training.early_stopping_patience": ["training.learning_rate=0", "training.eval_steps=1"],
     "training.on_nan": ["training.learning_rate=1e35"],
     "training.train_sampling_strategy": ["training.per_device_train_batch_size=2"],
@@ -93,7 +103,9 @@ TRAINED: Final = frozenset(
 PREPARED: Final = frozenset(
     f"dataset.{name}"
     for name in (
-        "name_or_path", "columns", "limit", "shuffle", "template", "train_on", "val_size", "max_length", "on_long",
+        "name_or_path", "sources", "columns", "limit", "shuffle", "template", "train_on", "val_size", "max_length",
+        "on_long", "val", "cut", "label.column", "label.names", "clean.nfkc", "clean.lower",
+        "clean.control_characters", "clean.symbols", "clean.min_length", "clean.max_length", "clean.duplicates",
     )
 )  # fmt: skip
 SUPERVISED: Final = {
@@ -121,9 +133,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"instruction": f"Where is the {a}?", "question": f"{b}?", "output": " ".join([b] * (1 + i % 7))}
         for i, (a, b) in enumerate(zip(WORDS, reversed(WORDS), strict=True))
     ]
-    for name, chosen in (("rows", rows), ("more", rows * 2)):
-        text = "".join(json.dumps({**row, "text": row["output"]}) + "\n" for row in chosen)
+    odd = [{key: f"ＡＢＣ\0{text}" for key, text in row.items()} for row in rows]
+    for name, chosen in (("rows", rows), ("more", rows * 2), ("odd", odd)):
+        labels = [{"kind": ("bad", "good")[number % 2], "number": number % 2} for number in range(len(chosen))]
+        lines = [{**row, "text": row["output"], **label} for row, label in zip(chosen, labels, strict=True)]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
         (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    (folder / "plain.txt").write_text("".join(f"{word}.\n{word}!\n\n" for word in WORDS), encoding="utf-8")
     return folder
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
-from llmtui.core.errors import MachineError
+from llmtui.core.errors import DataError, MachineError
 from llmtui.core.forecast import Forecast, GpuVerdict, Part
 from llmtui.core.preset import LoadedPreset
+from llmtui.core.process.child import Progress
 from llmtui.core.runs.directory import RunDirectory
-from llmtui.tui.actions import Actions, PresetDetails, StopHow
+from llmtui.tui.actions import Actions, DataFound, PresetDetails, StopHow
 
 
 class FixedForecast(Actions):
@@ -31,15 +34,24 @@ class FixedForecast(Actions):
 class RecordedActions(FixedForecast):
     """Reads presets for real; starts, stops, exports and deletes nothing."""
 
-    def __init__(self, run: RunDirectory | None = None) -> None:
+    def __init__(self, run: RunDirectory | None = None, found: DataFound | None = None) -> None:
         self.done: list[str] = []
         self.fail = False
         self._run = run
+        self._found = found
 
     def _note(self, what: str) -> None:
         if self.fail:
             raise MachineError("no space left [/x]", place="the disk", hint="free 2 GiB")
         self.done.append(what)
+
+    def data(
+        self, loaded: LoadedPreset, on_progress: Progress, begun: Callable[[subprocess.Popen[str]], None]
+    ) -> DataFound:
+        self._note(f"data {loaded.name}")
+        if self._found is None:
+            raise DataError("no such file", place="/data/[x]/rows.jsonl", hint="the nearest is rows2.jsonl")
+        return self._found
 
     def start_run(self, details: PresetDetails) -> RunDirectory:
         self._note(f"start {details.name}")

@@ -8,6 +8,7 @@ import pytest
 
 from llmtui.tui.app import LlmtuiApp
 from llmtui.tui.keys import KEYS, SCOPE_NAMES, keys_of
+from llmtui.tui.screens.data import DataScreen
 from llmtui.tui.screens.presets import PresetsPlace
 from llmtui.tui.screens.run import RunPlace
 from llmtui.tui.screens.runs import RunsPlace
@@ -20,7 +21,7 @@ from tests.tui.screen import EVENING, text_of, until
 Make = Callable[..., LlmtuiApp]
 OWNERS: dict[str, type] = {
     "app": LlmtuiApp, "list": ListPane, "text": TextPane, "presets": PresetsPlace, "runs": RunsPlace, "run": RunPlace,
-    "samples": SamplesPane,
+    "samples": SamplesPane, "data": DataScreen,
 }  # fmt: skip
 FORBIDDEN = {f"ctrl+{letter}" for letter in "bashjoq"}
 

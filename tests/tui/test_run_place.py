@@ -254,3 +254,20 @@ async def test_resize_storms_and_a_single_cell(make_app: Make, hold: Callable[..
             await pilot.resize_terminal(*size)
             await pilot.press("tab", "h", "plus")
         await until(pilot, lambda: "60/2,000" in text_of(app), "the run again")
+
+
+async def test_labels_are_shown_with_their_exact_match(make_app: Make, home: Path) -> None:
+    directory = RunDirectory(home / "runs" / DEMO)
+    by_label = {
+        "neg[/red]": ev.LabelScore(rows=30, exact_match=0.9),
+        "肯定\x1b": ev.LabelScore(rows=10, exact_match=0.5),
+    }
+    with EventWriter(directory.events) as events:
+        events.write(ev.Eval(step=240, loss=1.25, exact_match=0.8, by_label=by_label))
+    app = make_app(DEMO)
+    async with app.run_test(size=(200, 60)) as pilot:
+        await until(pilot, lambda: "exact match 80.0 %" in text_of(app), "the exact match beside the eval loss")
+        screen = text_of(app)
+        assert "labels answered exactly at step 240: 80.0 %" in screen
+        assert "90.0 % of 30  neg[/red]" in screen
+        assert "50.0 % of 10  肯定" in screen

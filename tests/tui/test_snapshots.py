@@ -17,6 +17,8 @@ from llmtui.tui.glyphs import ASCII
 from llmtui.tui.widgets.list_pane import ListPane
 from llmtui.tui.widgets.pane import Drawing
 from tests.data.make_runs import RUNS
+from tests.tui.fakes import RecordedActions
+from tests.tui.made_data import found, island_rows
 from tests.tui.screen import (
     DEMO,
     DIVERGED,
@@ -109,6 +111,30 @@ def test_presets(snap_compare: Compare, make_app: Make, name: str, size: tuple[i
         await until(pilot, lambda: ready in text_of(pilot.app), "the details")
 
     assert snap_compare(make_app(), terminal_size=size, run_before=before)
+
+
+@pytest.mark.parametrize("size", [*SIZES, pytest.param((30, 10), id="30x10")])
+@pytest.mark.parametrize("kind", ["colour", "no-colour", "ascii"])
+def test_data(
+    snap_compare: Compare, make_app: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str,
+    size: tuple[int, int],
+) -> None:  # fmt: skip
+    if kind == "no-colour":
+        monkeypatch.setenv("NO_COLOR", "1")
+    app = make_app(None, RecordedActions(found=found(tmp_path, island_rows())))
+    if kind == "ascii":
+        monkeypatch.setattr(Drawing, "glyphs", ASCII)
+
+    async def before(pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "island" in text_of(pilot.app), "the list")
+        pilot.app.screen.query_one("#presets", ListPane).put_cursor(str(RUNS.parent / "presets" / "island.yaml"))
+        await pilot.press("i")
+        await until(pilot, lambda: "row 1/" in text_of(pilot.app), "the rows")
+        await pilot.press("slash", *"lazy", "enter")
+        await until(pilot, lambda: "the lazy" in text_of(pilot.app), "the hit")
+        await until(pilot, lambda: "? help" in text_of(pilot.app), "the footer, when what was said is over")
+
+    assert snap_compare(app, terminal_size=size, run_before=before)
 
 
 def test_start(snap_compare: Compare, make_app: Make) -> None:

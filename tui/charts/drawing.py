@@ -22,6 +22,7 @@ class ChartData:
 
     series: CurveSeries | None = None
     evals: tuple[tuple[int, float | None], ...] = ()
+    exact_match: float | None = None
     bad: tuple[tuple[int, str], ...] = ()
     total_steps: int | None = None
     final: bool = False

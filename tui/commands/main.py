@@ -10,7 +10,10 @@ from llmtui.core.errors import LlmtuiError
 from llmtui.tui.commands import (
     attach,
     checkpoint,
+    data,
+    evaluate,
     export,
+    fetch,
     forecast,
     gpus,
     logs,
@@ -63,7 +66,10 @@ def _root(
         raise typer.Exit(run_app(home()))
 
 
-for module in (run, ls, show, status, attach, logs, stop, checkpoint, resume, rm, export, forecast, merge, gpus, wait):
+for module in (
+    run, ls, show, status, attach, logs, stop, checkpoint, resume, rm, export, evaluate, fetch, data, forecast, merge,
+    gpus, wait,
+):  # fmt: skip
     module.add(app)
 presets.add(app)
 

@@ -10,6 +10,7 @@ import msgspec
 
 from llmtui.core import words
 from llmtui.core.runs import events as ev
+from llmtui.core.runs.label_words import exact_match_words
 from llmtui.core.runs.state import RunState
 
 Item = dict[str, Any]
@@ -97,7 +98,8 @@ def sentence(kind: str, item: Item) -> str:
         case "eval":
             accuracy = words.percent(item.get("accuracy"), 1)
             numbers = f"loss {words.number(item.get('loss'))}, perplexity {words.number(item.get('perplexity'))}"
-            return f"  eval at step {item['step']}: {numbers}, token accuracy {accuracy}"
+            exact = exact_match_words(item.get("exact_match"), item.get("by_label", {}))
+            return f"  eval at step {item['step']}: {numbers}, token accuracy {accuracy}{', ' if exact else ''}{exact}"
         case "checkpoint":
             return f"  saved {item['path']} ({words.size(item['bytes'])} in {item['seconds']:.1f} s)"
         case "sample":

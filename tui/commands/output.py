@@ -47,6 +47,16 @@ def say(text: str = "", *, error: bool = False) -> None:
     _write(sys.stderr if error else sys.stdout, plain(text) + "\n")
 
 
+def say_coloured(text: str) -> None:
+    """Text that was made plain before colours of ours were put into it."""
+    _write(sys.stdout, text + "\n")
+
+
+def colours() -> bool:
+    """Whether stdout is a terminal that shows colours, and the user wants them."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM", "dumb") != "dumb"
+
+
 def say_json(value: Any, *, line: bool = False) -> None:
     """One JSON document; `line` puts it on one line, for JSON lines."""
     text = json.dumps(value, ensure_ascii=not _has_utf8(), indent=None if line else 1)

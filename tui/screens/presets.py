@@ -145,6 +145,11 @@ class PresetsPlace(FilteredPlace, inherit_bindings=False):
         if entry is not None:
             self.llmtui.run_preset(entry.path, self._details.get(entry.path))
 
+    def action_data(self) -> None:
+        entry = self.chosen()
+        if entry is not None:
+            self.llmtui.look_at_data(entry.path, self._details.get(entry.path))
+
     def action_edit(self) -> None:
         entry = self.chosen()
         if entry is not None:

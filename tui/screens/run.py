@@ -267,6 +267,7 @@ def chart_data(message: RunChanged) -> ChartData:
     return ChartData(
         series=message.series,
         evals=tuple((e.step, e.loss) for e in state.evals),
+        exact_match=state.evals[-1].exact_match if state.evals else None,
         bad=state.bad_steps,
         total_steps=state.total_steps,
         final=state.final,

@@ -9,6 +9,7 @@ from textual.strip import Strip
 from llmtui.tui.keys import Key
 from llmtui.tui.widgets.pane import Drawing, Line, Pane, Piece, cut, strip_of, width_of
 
+_OF_PRESETS = ("editor", "data")  # opened from there
 PLACES = (("presets", "1 Presets"), ("runs", "2 Runs"), ("run", "3 Run"))
 
 
@@ -26,7 +27,7 @@ class Header(Pane, can_focus=False):
     def content(self, width: int, height: int) -> list[Strip]:
         left: list[Piece] = [(" llmtui ", "strong")]
         for name, label in PLACES:
-            here = name == ("presets" if self._place == "editor" else self._place)
+            here = name == ("presets" if self._place in _OF_PRESETS else self._place)
             shown = f"[{label}]" if here and not Drawing.palette.colour else f" {label} "
             left.append((shown, "place" if here else "faint"))
         room = width - width_of(left) - 2

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from textual.strip import Strip
 
 from llmtui.core import words
+from llmtui.core.runs.label_words import share
 from llmtui.tui.charts.drawing import Cell, ChartData, ChartView, Picture, draw
 from llmtui.tui.widgets.pane import Drawing, Line, Pane, Piece, strip_of
 
@@ -143,6 +144,8 @@ class ChartPane(Pane):
         evals = [loss for _, loss in self.data.evals if loss is not None]
         if evals:
             right.append((f"eval {words.number(evals[-1])}", "eval"))
+        if self.data.exact_match is not None:
+            right.append((f"exact match {share(self.data.exact_match)}", "eval"))
         spaced: list[Piece] = []
         for piece in right:
             spaced += [("  ", "text"), piece] if spaced else [piece]

@@ -123,6 +123,8 @@ def _tokens(preset: Preset, known: Known) -> str:
 
 def _val_size(preset: Preset, known: Known) -> str:
     size = preset.dataset.val_size if preset.dataset is not None else None
+    if not size and preset.dataset is not None and preset.dataset.val is not None:
+        return f"the validation rows are those of {preset.dataset.val}"
     if not size:
         return "no validation rows: no evaluation"
     kind = f"{100 * size:.3g} % of the rows" if size < 1 else f"{words.count(int(size))} rows"

@@ -47,10 +47,10 @@ class FactsPane(TextPane):
             room = width - _NAME_WIDTH if fact.name else width
             for number, part in enumerate(wrap(fact.text, max(8, room))):
                 self._names.append(("" if number else fact.name).ljust(_NAME_WIDTH) if fact.name else "")
-                self._wrapped.append((part, fact.style))
+                self._wrapped.append(((part, fact.style),))
 
     def content(self, width: int, height: int) -> list[Strip]:
         if not self.facts:
             return [strip_of(((" " + self.empty, "faint"),), width)]
         rows = range(self._top, min(len(self._wrapped), self._top + height))
-        return [strip_of(((" " + self._names[row], "faint"), self._wrapped[row]), width) for row in rows]
+        return [strip_of(((" " + self._names[row], "faint"), *self._wrapped[row]), width) for row in rows]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from llmtui.core import words
 from llmtui.core.runs import events as ev
+from llmtui.core.runs.label_words import label_cells, share
 from llmtui.core.runs.state import RunState
 from llmtui.tui import keys
 from llmtui.tui.widgets.list_pane import Column, ListPane, Row
@@ -94,7 +95,7 @@ def _warning_line(event: ev.WarningEvent | ev.Answer | ev.BatchSize) -> Piece:
 
 
 class SamplesPane(TextPane):
-    """The model's answers to the preset's prompts: before training beside now."""
+    """How many labels are answered exactly, and the answers to the preset's prompts: before training beside now."""
 
     BINDINGS = keys.bindings("samples")
     SCOPES = ("samples", "text")
@@ -104,14 +105,16 @@ class SamplesPane(TextPane):
         self.empty = "no sample answers: they come with each evaluation"
         self._prompt = 0
         self._samples: tuple[ev.Sample, ...] = ()
+        self._labels: ev.Eval | None = None
         self._tabs: Tabs = ()
 
     def show_state(self, state: RunState, tabs: Tabs) -> None:
         """Answers, grouped by prompt."""
-        if not self.is_news(state.samples, tabs):
+        labels = next((e for e in reversed(state.evals) if e.by_label), None)
+        if not self.is_news(state.samples, labels, tabs):
             return
-        fresh = state.samples != self._samples
-        self._samples, self._tabs = state.samples, tabs
+        fresh = state.samples != self._samples or labels != self._labels
+        self._samples, self._labels, self._tabs = state.samples, labels, tabs
         self._write(fresh)
 
     def action_sample(self, by: int) -> None:
@@ -130,8 +133,17 @@ class SamplesPane(TextPane):
         place = f"{self._prompt + 1} of {len(prompts)}" if prompts else ""
         self.heading = heading("Sample answers", f"{place} {'[ ]' if len(prompts) > 1 else ''}".strip(), self._tabs)
         if fresh:
-            self.lines = tuple(self._lines(prompts[self._prompt])) if prompts else ()
+            answers = self._lines(prompts[self._prompt]) if prompts else []
+            self.lines = (*self._label_lines(), *answers)
         self.repaint()
+
+    def _label_lines(self) -> list[Piece]:
+        if self._labels is None:
+            return []
+        whole = share(self._labels.exact_match)
+        lines: list[Piece] = [(f"labels answered exactly at step {self._labels.step:,}: {whole}", "strong")]
+        cells = label_cells(self._labels.by_label)
+        return lines + [(f"{right} of {rows}  {name}", "text") for name, right, rows in cells]
 
     def _lines(self, index: int) -> list[Piece]:
         answers = sorted((s for s in self._samples if s.index == index), key=lambda sample: sample.step)

@@ -25,7 +25,7 @@ class TextPane(Pane):
         self.lines: tuple[Piece, ...] = ()
         self.empty = ""
         self.following = follow
-        self._wrapped: list[Piece] = []
+        self._wrapped: list[Line] = []
         self._wrapped_for: tuple[int, tuple[Piece, ...]] | None = None
         self._top = 0
 
@@ -75,7 +75,7 @@ class TextPane(Pane):
     def content(self, width: int, height: int) -> list[Strip]:
         if not self.lines:
             return [strip_of(((" " + self.empty, "faint"),), width)]
-        return [strip_of(((" ", "text"), line), width) for line in self._wrapped[self._top : self._top + height]]
+        return [strip_of(((" ", "text"), *line), width) for line in self._wrapped[self._top : self._top + height]]
 
     def _compose_strips(self) -> list[Strip]:
         self._wrap(max(1, self.size.width - 2))
@@ -88,7 +88,7 @@ class TextPane(Pane):
         if known is not None and known[0] == width and known[1] is self.lines:
             return
         self._wrapped_for = (width, self.lines)
-        self._wrapped = [(part, style) for text, style in self.lines for part in wrap(text, width)]
+        self._wrapped = [((part, style),) for text, style in self.lines for part in wrap(text, width)]
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -106,7 +106,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 def _wrap_line(line: str, width: int) -> list[str]:
     parts, current, used = [], "", 0
-    for word in _words(line):
+    for word in words_of(line):
         cells = cell_len(word)
         if used + cells <= width:
             current, used = current + word, used + cells
@@ -121,7 +121,7 @@ def _wrap_line(line: str, width: int) -> list[str]:
     return parts or [""]
 
 
-def _words(line: str) -> list[str]:
+def words_of(line: str) -> list[str]:
     """Words with the space before them."""
     words: list[str] = []
     start = 0

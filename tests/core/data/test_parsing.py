@@ -9,28 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmtui.core.data.parsing import parse_file
-from llmtui.core.data.rows import Example, to_examples
-from llmtui.core.data.sources import read_records
+from llmtui.core.data.rows import Example
 from llmtui.core.errors import DataError
+from tests.core.data.readings import read, refused, write
 
 
 def examples(path: Path, **columns: str) -> tuple[list[Example | None], dict[str, int]]:
-    records, _ = read_records(str(path), path.parent, None, "train")
-    return to_examples(records, columns)
-
-
-def write(folder: Path, name: str, content: str | bytes) -> Path:
-    path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
-
-
-def refused(path: Path) -> str:
-    with pytest.raises(DataError) as caught:
-        examples(path)
-    assert caught.value.hint
-    return str(caught.value)
+    found = read(path, **columns)
+    return found.examples, found.dropped
 
 
 ROW = '{"instruction": "表示", "input": "", "output": "ソ"}'
@@ -47,7 +33,7 @@ def test_every_encoding_of_every_form_reads_the_same(tmp_path: Path, encoding: s
     (example,), _ = examples(path)
     assert example is not None
     assert (example.instruction, example.output) == ("表示", "ソ")
-    said = parse_file(path)[1]
+    said = read(path).notes
     assert bool(said) == (encoding in ("cp932", "utf-16"))
     packed = write(tmp_path, name + ".gz", gzip.compress(text.encode(encoding)))
     assert examples(packed)[0][0] is not None
@@ -120,7 +106,6 @@ def test_shapes_are_found_by_content(tmp_path: Path, text: str) -> None:
         ("a.json", "[]", "empty"),
         ("a.json", "  \n", "empty"),
         ("a.json", "[1, 2]", "row 1"),
-        ("a.csv", "instruction,output\n", "no rows"),
         ("a.csv", "instruction,output\na,b\nc,d,e\n", "a.csv:3"),
         ("a.csv", 'instruction,output\na,"b\n', "a.csv"),
         ("a.csv", "a,b\nc,d\n", "columns found: a, b"),
@@ -200,15 +185,6 @@ def test_columns_can_be_mapped_and_wrong_ones_are_named(tmp_path: Path) -> None:
     assert got[0] is not None
     with pytest.raises(DataError, match='no column "fragen"'):
         examples(path, instruction="fragen", output="antwort")
-
-
-def test_a_folder_is_all_its_files_and_a_typo_gets_the_nearest_name(tmp_path: Path) -> None:
-    write(tmp_path, "b.jsonl", ROW + "\n")
-    write(tmp_path, "a.csv", "instruction,output\nx,y\n")
-    write(tmp_path, "notes.md", "no data")
-    assert len(read_records(str(tmp_path), tmp_path, None, "train")[0]) == 2
-    with pytest.raises(DataError, match=r"did you mean .*b\.jsonl"):
-        read_records("bb.jsonl", tmp_path, None, "train")
 
 
 def test_parquet_keeps_text_and_writes_numbers_out(tmp_path: Path) -> None:

@@ -140,16 +140,44 @@ def test_what_a_later_version_runs_is_valid_and_refused_with_a_sentence(written:
     assert problem.cure
 
 
-@pytest.mark.parametrize(
-    "written", ["template: own.jinja", "on_long: split", "sources: [{name_or_path: x}]", "val: test",
-                "label: {column: c}", "clean: {lower: true}"],
-)  # fmt: skip
-def test_what_a_later_version_does_with_data_is_refused_until_then(written: str) -> None:
-    loaded = parse_preset(f"{MODEL}dataset: {{name_or_path: rows.jsonl, {written}}}\n")
-    (problem,) = unsupported(loaded.preset, "my.yaml", loaded.lines)
-    assert (problem.line, problem.field) == (2, f"dataset.{written.partition(':')[0]}")
-
-
 def test_what_comes_from_the_command_line_says_so() -> None:
     loaded = parse_preset(MODEL + DATA, Path("my.yaml"), ["training.packing=true"])
     assert [p.file for p in unsupported(loaded.preset, "my.yaml", loaded.lines)] == ["--set"]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "field", "problem"),
+    [
+        ("name_or_path: rows.jsonl, val: val.jsonl, val_size: 0.1", "dataset.val_size", "dataset.val names other"),
+        ("name_or_path: rows.jsonl, val: validation", "dataset.val", "is the name of a split"),
+        ("sources: [{name_or_path: a/b}], val: validation", "dataset.val", "is the name of a split"),
+        ("name_or_path: a/b, clean: {min_length: 5, max_length: 4}", "dataset.clean.max_length", "below min_length"),
+    ],
+)
+def test_what_validates_and_what_is_cleaned_must_fit(dataset: str, field: str, problem: str) -> None:
+    with pytest.raises(PresetError) as caught:
+        parse_preset(f"{MODEL}dataset: {{{dataset}}}\n")
+    (found,) = caught.value.problems
+    assert found.field == field
+    assert problem in found.problem
+    assert found.cure
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    ["name_or_path: a/b, val: validation", "name_or_path: a/b, val: ./held", "name_or_path: rows.jsonl, val: x/held",
+     "name_or_path: rows.jsonl, val: held.csv, clean: {min_length: 4, max_length: 4}",
+     "name_or_path: rows.jsonl, label: {column: kind, names: {true: yes, false: no}}"],
+)  # fmt: skip
+def test_files_splits_and_labels_are_valid(dataset: str) -> None:
+    loaded = parse_preset(f"{MODEL}dataset: {{{dataset}}}\n")
+    assert unsupported(loaded.preset) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [("{0: neg, 0.5: ''}", "has no name for 0.5"), ("3", "names no labels"), ("[a, [b]]", "has no name for 1")],
+)
+def test_names_of_labels_are_texts(names: str, problem: str) -> None:
+    with pytest.raises(PresetError, match=problem):
+        parse_preset(f"{MODEL}dataset: {{name_or_path: a/b, label: {{column: kind, names: {names}}}}}\n")

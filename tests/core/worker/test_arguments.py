@@ -27,8 +27,9 @@ OTHER: dict[str, Any] = {
     "training.sample_prompts": ["bye"], "generation.system": "be kind", "gpu_split.gpus": "none",
     "training.lr_scheduler_type": "cosine", "generation.top_p": 0.5, "dataset.limit": 100, "training.max_steps": 50,
     "model.dtype": "float16", "model.compute_dtype": "float16", "model.attention": "eager",
-    "dataset.sources": [{"name_or_path": "x.jsonl"}], "dataset.label": {"column": "label"}, "dataset.val": "val.jsonl",
-    "dataset.clean": {"lowercase": True}, "checkpoints.mirror.path": "/mnt/x", "checkpoints.mirror.bandwidth": "20MB",
+    "dataset.sources": [{"name_or_path": "x.jsonl"}], "dataset.label.column": "label", "dataset.label.names": ["neg", "pos"],
+    "dataset.val": "val.jsonl", "dataset.clean.symbols": "■", "dataset.clean.min_length": 5,
+    "dataset.clean.max_length": 5, "checkpoints.mirror.path": "/mnt/x", "checkpoints.mirror.bandwidth": "20MB",
     "generation.prompts": ["hello"], "gpu_split.max_memory": {"0": "7GiB"}, "gpu_split.deepspeed_config": "ds.json",
     "training.early_stopping_patience": 3, "generation.temperature": 0.5, "training.eval_steps": 20,
 }  # fmt: skip

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM
 
-from llmtui.core.data import TokenSet
 from llmtui.core.worker.evaluation import Evaluated, evaluate
+from tests.core.worker.rows_in_memory import TokenSet
 
 
 def rows(count: int) -> TokenSet:

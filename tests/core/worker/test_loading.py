@@ -10,9 +10,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from llmtui.core.cached import cached_folder, write_folder
 from llmtui.core.errors import DataError, MachineError
 from llmtui.core.runs import events as ev
-from llmtui.core.worker.cached import cached_folder, keep_model, write_folder
+from llmtui.core.worker.cached import keep_model
 from llmtui.core.worker.downloading import wanted_files
 from llmtui.core.worker.failures import hub_error
 from llmtui.core.worker.loading import choose_device

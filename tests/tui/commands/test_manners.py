@@ -18,7 +18,8 @@ from tests.tui.commands.command import llmtui
 from tests.tui.commands.test_bad_input import cut
 
 BUILT = {
-    "run", "ls", "show", "status", "attach", "logs", "stop", "checkpoint", "resume", "rm", "export", "forecast",
+    "run", "ls", "show", "status", "attach", "logs", "stop", "checkpoint", "resume", "rm", "export", "forecast", "evaluate", "data",
+    "fetch",
     "merge", "gpus", "wait", "presets",
 }  # fmt: skip
 
