@@ -82,6 +82,8 @@ def styled(value: Any, *, in_brackets: bool = False) -> Any:
     """A value with the quotes and the style that keep its characters."""
     if isinstance(value, str):
         return _styled_text(value, in_brackets)
+    if isinstance(value, Section):  # in a list, such as dataset.sources
+        value = dict(value)
     if isinstance(value, dict):
         mapping = CommentedMap((_key(k), styled(v, in_brackets=True)) for k, v in value.items())
         mapping.fa.set_flow_style()
